@@ -75,7 +75,7 @@ class Navigator:
         for need in offer.get("needs", []):
             match need["parameter"]:
                 case "variables":
-                    variables.update(need["example"])
+                    variables.update({key: self._filled(value) for key, value in need["example"].items()})
                 case "output.artifacts":
                     output.setdefault("artifacts", []).append(need["example"])
                 case _:
@@ -85,6 +85,14 @@ class Navigator:
             **({"variables": variables} if variables else {}),
             **({"output": output} if output else {}),
         }
+
+    def _filled(self, value: Any) -> Any:
+        """Take one of the choices that a placeholder lists, each in turn; anything else as it stands."""
+        if not isinstance(value, str) or " | " not in value:
+            return 2 if value == "<a number>" else value
+        choices = value.strip("<>").split(" | ")
+        self.seen[value] += 1
+        return choices[(self.seen[value] - 1) % len(choices)]
 
     def _persuaded(self, answer: Payload) -> Payload:
         """Where no exit is open, set the variables that the reason of a blocked one names."""

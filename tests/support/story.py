@@ -47,6 +47,9 @@ class Story:
             assert evolved(self.state, [] if outcome.blockers else outcome.events) == outcome.state
             self.events += outcome.events
             self.state = outcome.state
+        else:
+            self.events += outcome.kept
+            self.state = evolved(self.state, outcome.kept)
         return self
 
     def ack(
@@ -62,6 +65,12 @@ class Story:
                 step=step,
             )
         )
+
+    @property
+    def said(self) -> str:
+        """The notices of the last outcome, a line each."""
+        assert self.outcome is not None
+        return self.outcome.notices.text
 
     @property
     def awaited(self) -> Awaited:

@@ -48,6 +48,7 @@ class TextAgent(ABC):
         self.calls = 0
         self.seen: Counter[str] = Counter()
         self.sent: list[Any] = []
+        self.kinds: dict[str, str] = {}
 
     def walk(self) -> str:
         """Walk from the start to the end, and return the last text."""
@@ -73,9 +74,26 @@ class TextAgent(ABC):
     def call(self, tool: str, **arguments: Any) -> str:
         self.calls += 1
         given = {name: value for name, value in arguments.items() if value is not None}
+        for field in given.keys() & {"context", "variables", "initial_variables"}:
+            given[field] = {name: self.typed(name, value) for name, value in given[field].items()}
         reply = call_tool(self.surface, tool, given, Call())
         assert isinstance(reply, Reply), reply
+        self.kinds.update(re.findall(r"'([\w-]+)' is not taken: it is declared as (\w+)", reply.text))
         return reply.text
+
+    def typed(self, name: str, value: Any) -> Any:
+        """Return a value of the type that the server has said a variable has."""
+        match self.kinds.get(name):
+            case "boolean":
+                return value if isinstance(value, bool) else self.rotate([True, False], name)
+            case "number":
+                return 1
+            case "array":
+                return value if isinstance(value, list) else ["one"]
+            case "object":
+                return value if isinstance(value, dict) else {"name": "one"}
+            case _:
+                return value
 
     def rotate(self, choices: list[Any], where: str) -> Any:
         """Take another choice each time, so that no way is taken for ever."""
@@ -84,7 +102,7 @@ class TextAgent(ABC):
 
     def filled(self, value: Any, where: str) -> Any:
         """Put something in the place of a placeholder; anything else is sent as it stands."""
-        if value == "<a whole number>":
+        if value in ("<a whole number>", "<a number>"):
             return 1
         if isinstance(value, str) and value.startswith("<") and value.endswith(">"):
             return self.rotate(value.strip("<>").split(" | "), where)
@@ -311,6 +329,10 @@ class ActivityTextAgent(TextAgent):
             output = self.visit.outputs.setdefault(step[1], {"notesMarkdown": WORDY * 4, "artifacts": []})
             output["notesMarkdown"] += text
             output["artifacts"] += [self.filled(example, step[1]) for example in shown]
+        elif first := re.search(
+            r"^Next: Call next_activity with activity_id '([^']+)' first", text, re.MULTILINE
+        ):
+            self.visit.target = first[1]
         elif not self.end_loop(text) and not self.take_missing(text):
             return text
         return None

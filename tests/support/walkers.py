@@ -39,8 +39,20 @@ class Walker(ABC):
         return chosen
 
 
-def value_for(name: str) -> Any:
-    """Return a list for a variable whose name sounds like one, else a word."""
+OF_TYPE: dict[str, Any] = {
+    "boolean": True,
+    "number": 1,
+    "array": ["one"],
+    "object": {"name": "one"},
+    "string": "yes",
+}
+
+
+def value_for(name: str, workflow: Workflow) -> Any:
+    """Return a value of the declared type; without one a list if the name sounds like it, else a word."""
+    kind = next((variable.type for variable in workflow.variables if variable.name == name), None)
+    if kind is not None:
+        return OF_TYPE[kind]
     return ["one"] if re.search(r"s$|list|queue|units|items", name) else "yes"
 
 
@@ -68,7 +80,9 @@ class ClaimingWalker(Walker):
         """Take in what a refusal asks for; say whether it asks for anything."""
         match answer.code:
             case "INPUT_REQUIRED":
-                self.variables |= {name: value_for(name) for name in answer.fields["variables"]}
+                self.variables |= {
+                    name: value_for(name, self.workflow) for name in answer.fields["variables"]
+                }
             case "OUTPUT_REQUIRED":
                 output = {"notesMarkdown": "did it", "artifacts": _examples(answer)}
                 self.manifest.append({"step_id": answer.fields["step"], "output": output})
@@ -267,7 +281,7 @@ class ExecutionWalker(Walker):
             if "example" in blocker and "kind" in blocker["example"]
         ]
         context = {
-            blocker["pointer"]["key"]: value_for(blocker["pointer"]["key"])
+            blocker["pointer"]["key"]: value_for(blocker["pointer"]["key"], self.workflow)
             for blocker in answer.get("blockers", [])
             if "key" in blocker["pointer"]
         }

@@ -11,6 +11,8 @@ from interlock.ledger.tokens.inspect import Disclosed, disclose
 from support.authored import write
 from support.harness import Bench
 from support.session_agents import (
+    FLOW,
+    HEAD,
     SessionAgent,
     answer_checkpoint,
     gated,
@@ -137,7 +139,9 @@ def test_g7_a_long_manifest_is_told_of_in_few_words(bench: Bench) -> None:
 
 
 def test_g7_a_default_that_is_shut_is_explained(bench: Bench) -> None:
-    lead = start_flow(bench)
+    untyped = HEAD.replace("  - name: parts\n    type: array\n", "  - name: parts\n")
+    write_flow(bench, {**FLOW, "flow/workflow.toon": untyped})
+    lead = begun(session(bench), "flow", "gather")
     answer_checkpoint(join_session(lead), lead, "scope", "yes")
     answer = lead.go("build", step_manifest=manifest("look", "weigh"), variables={"parts": "none"})
     assert any("'parts == \"none\"' holds: 'finish' is expected" in warning for warning in answer.warnings)

@@ -30,9 +30,7 @@ def cut(text: str, limit: int, marker: str = TRUNCATED) -> str:
 
 
 def lookup(variables: Variables, path: str) -> Json | Missing:
-    """Follow a dotted path through nested objects; a literal dotted key wins."""
-    if path in variables:
-        return variables[path]
+    """Follow a dotted path through nested objects; a key with a dot is never looked at."""
     value: Json = variables
     for part in path.split("."):
         if isinstance(value, Mapping) and part in value:

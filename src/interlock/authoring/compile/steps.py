@@ -181,7 +181,8 @@ def read_variable(source: VariableSource) -> Variable:
             default = decoded if isinstance(decoded, (list, dict)) else default
     return Variable(
         name=source.name,
-        type=source.type,
+        type="string" if isinstance(source.type, msgspec.UnsetType) else source.type,
+        typed=not isinstance(source.type, msgspec.UnsetType),
         description=source.description,
         default=None if isinstance(default, msgspec.UnsetType) else default,
         has_default=not isinstance(default, msgspec.UnsetType),

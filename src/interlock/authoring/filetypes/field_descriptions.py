@@ -317,7 +317,7 @@ _WORKFLOWS: Mapping[type[Struct], Mapping[str, str]] = {
     },
     steps.VariableSource: {
         "name": "The name that conditions, prompts and effects use.",
-        "type": "Documentation only: what the variable holds; values are not checked against it.",
+        "type": "The type that its values have: others are converted or not taken. Without it any value is.",
         "description": "What it means and which values it can have.",
         "defaultValue": "The value that comparisons and prompts see while nobody has set the variable; "
         "`exists` does not see it.",

@@ -317,7 +317,7 @@ class VariableSource(Camel, frozen=True):
     """A variable that conditions and prompts read."""
 
     name: NonEmpty
-    type: Literal["string", "number", "boolean", "array", "object"] = "string"
+    type: Literal["string", "number", "boolean", "array", "object"] | UnsetType = UNSET
     description: str | None = None
     default_value: Json | UnsetType = UNSET
     required: bool = False

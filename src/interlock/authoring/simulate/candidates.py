@@ -6,7 +6,7 @@ An agent may set any variable at any time; a simulation sets one at the steps wh
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice, product
 from math import prod
 from typing import Any
@@ -15,13 +15,15 @@ import msgspec
 
 from interlock.core.definition.conditions import AllOf, AnyOf, Compare, Condition, Not
 from interlock.core.definition.workflow import Activity, Gate, Item, Loop, Step, Workflow, walk
-from interlock.core.values import Json
+from interlock.core.values import MISSING, Json
+from interlock.core.variables.typed_values import converted
 
 MOST_VALUES = 24
 MOST_FIELDS = 8
 MOST_TOGETHER = 128
 OTHER = "another value"
 ITEM = "an item"
+OTHERS: Mapping[str | None, Json] = {"array": [ITEM], "object": {ITEM: OTHER}}
 
 
 def conditions_of(activity: Activity) -> Iterator[Condition]:
@@ -76,6 +78,7 @@ class Trials:
         ]
         self._witnesses = [dict(_witness(condition)) for condition in conditions]
         self._modes = [mode.activation_variable for mode in workflow.modes]
+        self._types = {known.name: known.type for known in workflow.variables if known.typed}
         local = {name for loop in self._loops for name in loop.variables()}
         paths = [comparison.variable for comparison in self._comparisons] + self._modes
         paths += [loop.items for loop in self._loops if loop.items]
@@ -101,7 +104,9 @@ class Trials:
             values += [True, False]
         values += _mentioned(comparison for comparison in self._comparisons if comparison.variable == name)
         values += self._objects(name)
-        return _distinct(values)[:MOST_VALUES]
+        kind = self._types.get(name)
+        fit = [OTHERS.get(kind, value) if value == OTHER else value for value in values]
+        return _distinct(value for value in fit if converted(kind, value) is not MISSING)[:MOST_VALUES]
 
     def _lists(self, loops: list[Loop], lengths: list[Compare], lists: tuple[str, ...]) -> Iterator[Json]:
         elements: list[Json] = [ITEM]

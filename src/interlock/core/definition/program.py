@@ -89,6 +89,7 @@ class Plan:
     def __init__(self, workflow: Workflow) -> None:
         self.workflow = workflow
         self.defaults = workflow.defaults()
+        self.types = {known.name: known.type for known in workflow.variables if known.typed}
         self._programs: dict[str, Program] = {}
 
     def program(self, activity_id: str) -> Program:

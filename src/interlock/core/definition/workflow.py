@@ -343,8 +343,11 @@ SINGLE_VALUES = ("string", "number", "integer", "boolean")
 
 
 class Variable(Value, frozen=True):
+    """A declared variable; `typed` says that its file states the type, which its values then have."""
+
     name: str
     type: str = "string"
+    typed: bool = False
     description: str | None = None
     default: Json = None
     has_default: bool = False

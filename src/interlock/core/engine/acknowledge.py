@@ -10,7 +10,6 @@ from interlock.core.definition.program import LOOP_CONTROL, EnterLoop, Plan, con
 from interlock.core.definition.prompts import text_of
 from interlock.core.definition.workflow import TERMINAL, Step
 from interlock.core.engine.decisions import (
-    bound_by_answers,
     counts,
     decision_missing,
     inbox_only,
@@ -45,6 +44,7 @@ from interlock.core.run.questions import Unanswered
 from interlock.core.run.reasons import Blocker, BlockerCode, ContextKey, Severity, WorkflowStep, ordered
 from interlock.core.run.state import RunState, instance
 from interlock.core.values import Json
+from interlock.core.variables.typed_values import placeholder
 
 GAPS = ("wr.gaps", "wr.contracts.gaps")
 ONLY_GAPS = "The run has ended: its open gaps can be resolved, nothing else of the call was taken."
@@ -63,9 +63,7 @@ def acknowledge(plan: Plan, state: RunState, ack: AcknowledgeStep) -> Decided | 
         draft.take_expired_open()
         pending = draft.skip_optional(until=ack.step) if ack.policy.exits == "offered" else draft.settle()
     if not isinstance(pending, NeedAnswer):  # what comes with an answer changes nothing that was asked
-        closing = [pending.step] if isinstance(pending, NeedStep) else []
-        bound = bound_by_answers(draft.state, closing, ack.decisions, ack.variables, [ack.output])
-        draft.take(ack.variables, closing, bound)
+        draft.take(ack.variables, decided=bool(ack.decisions))
     draft.receive(ack.output)
     match pending:
         case NeedStep():
@@ -126,6 +124,8 @@ def _close_step(draft: Draft, settled: RunState, need: NeedStep, ack: Acknowledg
         ack.decisions,
         now=ack.now,
         client=ack.client,
+        offered=draft.offered(need.step),
+        brought=draft.settable(need.step),
     )
     if verdict.stopping:
         return _blocked(
@@ -231,6 +231,7 @@ def complete(draft: Draft, need: NeedStep, output: str, *, claimed: bool) -> Non
     following = draft.plan.program(draft.state.activity).after(f"step:{need.step.id}")
     sets = sets_of(draft.plan, draft.state, need.step.actions)
     draft.record(e.StepCompleted(need.key, need.step.id, following, claimed, sets, output))
+    draft.write_by(need.step)
     _notice_omissions(draft, need.step)
 
 
@@ -285,7 +286,15 @@ def _answer_gate(
         return draft.decided()
     how: e.Resolved = "auto_advanced" if decision.channel == "server" else "chosen"
     answer = resolved(
-        draft.plan, draft.state, need.gate, need.key, decision, ack.now, how=how, confirms=need.confirms
+        draft.plan,
+        draft.state,
+        need.gate,
+        need.key,
+        decision,
+        ack.now,
+        how=how,
+        confirms=need.confirms,
+        brings=ack.variables,
     )
     draft.record(answer, *undecided_gap(draft.state.preferences, answer, need.confirms))
     draft.take(ack.variables)
@@ -341,7 +350,7 @@ def _supply_input(
             BlockerCode.MISSING_REQUIRED_OUTPUT,
             ContextKey(name),
             need.message,
-            example={name: placeholders.get(kind, f"<{name}>")},
+            example={name: placeholders.get(kind, placeholder(draft.plan, name))},
         )
         for name in need.variables
     ]

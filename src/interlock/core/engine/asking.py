@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from msgspec.structs import replace
 
 from interlock.core.definition.program import Plan
-from interlock.core.engine.decisions import counts, input_id
+from interlock.core.engine.decisions import counts
 from interlock.core.engine.evolve import evolved
 from interlock.core.engine.gates import find_gate, question_of
 from interlock.core.engine.requirements import input_question
@@ -20,6 +20,7 @@ from interlock.core.run.commands import Answerable, Decision
 from interlock.core.run.outcomes import Decided, Refusal
 from interlock.core.run.questions import Question, Unanswered
 from interlock.core.run.state import RunState
+from interlock.core.variables.writes import input_id
 
 
 def unanswered(

@@ -19,7 +19,6 @@ from interlock.core.engine.gates import (
     loops_around,
     pending_gates,
     question_of,
-    roots_of,
     round_of,
 )
 from interlock.core.run import events as e
@@ -28,6 +27,7 @@ from interlock.core.run.outcomes import Code, Decided, NeedAnswer, Refusal
 from interlock.core.run.questions import Unanswered
 from interlock.core.run.state import OpenGate, RunState, instance
 from interlock.core.values import Json, Variables
+from interlock.core.variables.roots import root
 
 CLOCKS_DIFFER_MS = 60_000  # at most, on machines that share a store
 
@@ -95,8 +95,8 @@ def _before_showing(found: FoundGate, command: OpenCheckpoint | ResolveCheckpoin
     """
     if not isinstance(command, ResolveCheckpoint):
         return command.variables
-    decided = roots_of(name for option in found.gate.options for name in option.effect.set_variables)
-    return {name: value for name, value in command.variables.items() if name.partition(".")[0] not in decided}
+    decided = {root(name) for option in found.gate.options for name in option.effect.set_variables}
+    return {name: value for name, value in command.variables.items() if root(name) not in decided}
 
 
 def _copy(draft: Draft) -> Draft:
@@ -166,6 +166,7 @@ def resolve_checkpoint(plan: Plan, state: RunState, command: ResolveCheckpoint) 
         confirms=found.confirms,
         agent=_agent_of(draft.state, need.key),
         resumable=bool(_agent_of(draft.state, need.key)),
+        brings=command.variables,
     )
     draft.record(event, *undecided_gap(draft.state.preferences, event, found.confirms))
     draft.take(command.variables)

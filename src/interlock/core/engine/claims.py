@@ -12,7 +12,7 @@ from interlock.core.definition.conditions import holds
 from interlock.core.definition.program import AskGate, ConfirmStep, DoStep, Plan, RepeatLoop
 from interlock.core.definition.workflow import Loop, Step, walk
 from interlock.core.engine.acknowledge import complete, input_required, learned, take_gaps, without_input
-from interlock.core.engine.decisions import bound_by_answers, inbox_only, resolved, undecided_gap
+from interlock.core.engine.decisions import inbox_only, reports, resolved, undecided_gap
 from interlock.core.engine.draft import Draft
 from interlock.core.engine.gates import FoundGate, loops_around, question_of, round_of
 from interlock.core.engine.loops import ended_loop, goes_by
@@ -43,6 +43,7 @@ from interlock.core.run.output import Output
 from interlock.core.run.reasons import Blocker, BlockerCode, ContextKey
 from interlock.core.run.state import Reported, RunState, instance
 from interlock.core.values import Json
+from interlock.core.variables.writes import answered_roots
 
 MOST_CLAIMED = 100_000
 MOST_LOOKED_AT = 500
@@ -66,7 +67,6 @@ class Walk:
         self.terms = command.terms
         self.decisions = command.decisions
         self.client = command.client
-        self.used = draft.state.decided  # what comes with the call serves every round that it claims
         claimed = claimed_outputs(draft.state, command.claims)
         self.new = {step: list(outputs.new) for step, outputs in claimed.items()}
         self.repeated = {step: iter(outputs.repeated) for step, outputs in claimed.items()}
@@ -190,7 +190,8 @@ class Walk:
             now=draft.now,
             client=self.client,
             claimed=True,
-            used=self.used,
+            offered=draft.offered(need.step),  # what comes with the call serves every round that it claims
+            brought=draft.settable(need.step),
         )
         if verdict.stopping:
             return self._lacks(need, verdict)
@@ -309,9 +310,11 @@ def claimed_outputs(state: RunState, claims: Sequence[Claim]) -> dict[str, Claim
 
 def take_with_claims(draft: Draft, command: EnterActivity | OpenCheckpoint | ResolveCheckpoint) -> None:
     """Record the variables of a call that claims the steps ahead."""
-    steps, outputs = steps_ahead(draft.plan, draft.state), [claim.output for claim in command.claims]
-    bound = bound_by_answers(draft.state, steps, command.decisions, command.variables, outputs)
-    draft.take(command.variables, steps, bound)
+    steps = steps_ahead(draft.plan, draft.state)
+    reported = [*command.variables, *(name for claim in command.claims for name in reports(claim.output))]
+    decided = bool(command.decisions)
+    answering = answered_roots(draft.plan, draft.state, steps, reported, decided=decided)
+    draft.take(command.variables, answering, decided=decided)
 
 
 def steps_ahead(plan: Plan, state: RunState) -> list[Step]:

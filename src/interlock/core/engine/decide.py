@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal, assert_never
+from typing import Literal, TypeAlias, assert_never
 
 import msgspec
 from msgspec.structs import replace
@@ -12,11 +12,10 @@ from interlock.core.engine.acknowledge import acknowledge, input_required, witho
 from interlock.core.engine.asking import kept_with, unanswered, with_declines
 from interlock.core.engine.checkpoints import open_checkpoint, resolve_checkpoint, resume_checkpoint
 from interlock.core.engine.claims import gate_open
-from interlock.core.engine.decisions import admitted
 from interlock.core.engine.draft import Draft
 from interlock.core.engine.evolve import evolve
 from interlock.core.engine.loops import again, begun, extent_of
-from interlock.core.engine.settle import awaited, entered
+from interlock.core.engine.settle import awaited, due_roots, entered
 from interlock.core.engine.transitions import enter
 from interlock.core.run import events as e
 from interlock.core.run.commands import (
@@ -49,8 +48,14 @@ from interlock.core.run.outcomes import (
 from interlock.core.run.state import RunState
 from interlock.core.run.surface_policy import EXECUTION
 from interlock.core.values import Variables
+from interlock.core.variables.typed_values import sound
+from interlock.core.variables.writes import unowned
 
 VARIABLES_BYTES = 256 * 1024
+
+_Progress: TypeAlias = (
+    AcknowledgeStep | EnterActivity | OpenCheckpoint | ResolveCheckpoint | ResumeWorker | AdvanceLoop
+)
 
 _encode = msgspec.json.Encoder().encode
 
@@ -109,31 +114,30 @@ def _outcome(plan: Plan, state: RunState, command: Command) -> Decided | Refusal
         case StartRun():
             return _start(plan, command)
         case AcknowledgeStep():
-            return _keeping(acknowledge(plan, state, command), plan, state, command.variables)
+            return _keeping(acknowledge(plan, state, command), plan, state, command)
         case EnterActivity() if command.policy.exits == "claimed":
             return enter(plan, state, command)  # a walk keeps what it has passed
         case EnterActivity():
-            return _keeping(enter(plan, state, command), plan, state, command.variables)
+            return _keeping(enter(plan, state, command), plan, state, command)
         case OpenCheckpoint():
             return open_checkpoint(plan, state, command)
         case ResolveCheckpoint() if command.policy.gates == "pending":
             return resolve_checkpoint(plan, state, command)
         case ResolveCheckpoint():
-            return _keeping(resolve_checkpoint(plan, state, command), plan, state, command.variables)
+            return _keeping(resolve_checkpoint(plan, state, command), plan, state, command)
         case ResumeWorker():
-            return _keeping(resume_checkpoint(plan, state, command), plan, state, command.variables)
+            return _keeping(resume_checkpoint(plan, state, command), plan, state, command)
         case AdvanceLoop():
-            return _keeping(_advance_loop(plan, state, command), plan, state, command.variables)
+            return _keeping(_advance_loop(plan, state, command), plan, state, command)
         case StartChild():
             return _recorded(plan, state, e.ChildStarted(command.workflow, command.session, state.activity))
         case ReturnChild():
             declared = {variable.name for variable in plan.workflow.variables}
-            returned, _ = admitted(
-                plan, state, {name: value for name, value in command.variables.items() if name in declared}
-            )
+            sent = {name: value for name, value in command.variables.items() if name in declared}
+            returned, kept = unowned(plan, state, sent)
             outcome: Literal["completed", "abandoned"] = "completed" if command.completed else "abandoned"
             event = e.ChildReturned(command.workflow, command.session, outcome, returned)
-            return _recorded(plan, state, event)
+            return replace(_recorded(plan, state, event), notices=NO_NOTICES.plus(kept))
         case ResolveGap():
             return _recorded(plan, state, e.GapResolved(command.gap, command.summary, command.channel))
         case AbandonRun() if state.finished:
@@ -162,12 +166,12 @@ def _abandoning(
 
 
 def _keeping(
-    outcome: Decided | Refusal, plan: Plan, state: RunState, variables: Variables
+    outcome: Decided | Refusal, plan: Plan, state: RunState, command: _Progress
 ) -> Decided | Refusal:
-    """Keep the variables that came with a refused command, but for those that are the user's (rule 19)."""
-    if not isinstance(outcome, Refusal) or not variables:
+    """Keep the variables that came with a refused command, but for what a question owns (rule 19)."""
+    if not isinstance(outcome, Refusal) or not command.variables:
         return outcome
-    taken, notices = admitted(plan, state, variables)
+    taken, notices = unowned(plan, state, command.variables, due_roots(plan, state, command.policy))
     kept = (e.ContextSet(taken),) if taken else ()
     return replace(outcome, kept=(*outcome.kept, *kept), notices=outcome.notices.plus(notices))
 
@@ -186,8 +190,10 @@ def _start(plan: Plan, start: StartRun) -> Decided:
             enforcement=start.terms.enforcement,
         )
     )
-    if start.variables:
-        draft.record(e.ContextSet(start.variables, "initial"))
+    initial, notices = sound(plan, start.variables)
+    draft.notices.extend(notices)
+    if initial:
+        draft.record(e.ContextSet(initial, "initial"))
     if start.activity is not None:
         draft.record(entered(plan, draft.state, start.activity, start.now))
     return draft.decided()
@@ -228,12 +234,9 @@ def _with_items(draft: Draft, pending: Awaited, command: AdvanceLoop) -> Awaited
     loop = pending.loop
     if loop.kind != "forEach" or loop.id != command.loop or pending.iteration:
         return pending
-    name, items = loop.items or "items", list(command.items)
-    if pending.needs_items:
-        draft.record(e.ContextSet({name: items}))
-    else:
-        draft.take({name: items})
-    return NeedLoop(loop, 0, None)
+    draft.take({loop.items or "items": list(command.items)})
+    lacks = isinstance(extent_of(draft.plan, draft.state, loop), NeedInput)
+    return pending if lacks else NeedLoop(loop, 0, None)
 
 
 def _lacking(pending: NeedLoop | NeedInput) -> NeedInput:
@@ -251,14 +254,14 @@ def _advanced(draft: Draft, need: NeedLoop) -> e.Event:
     if need.iteration > 0:
         tail = program.ops[f"tail:{need.loop.id}"]
         assert isinstance(tail, RepeatLoop)
-        return again(tail, draft.state.frames[-1])
+        return again(draft.plan, tail, draft.state.frames[-1])
     extent = extent_of(draft.plan, draft.state, need.loop)
     assert not isinstance(extent, NeedInput), "a loop that lacks its input does not wait to be started"
     if extent is not None and extent.total == 0:
         head = program.ops[f"loop:{need.loop.id}"]
         assert isinstance(head, EnterLoop)
         return e.LoopLeft(need.loop.id, head.after, "empty")
-    return begun(need.loop, program.after(f"loop:{need.loop.id}"), extent)
+    return begun(draft.plan, need.loop, program.after(f"loop:{need.loop.id}"), extent)
 
 
 def _recorded(plan: Plan, state: RunState, event: e.Event) -> Decided:

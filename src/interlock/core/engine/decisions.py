@@ -1,31 +1,27 @@
-"""Decisions: whose answer counts (rule 27), the record it leaves (rule 26), what it protects (rule 19)."""
+"""Decisions: whose answer counts (rule 27), and the record it leaves (rule 26)."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 
-from interlock.core.definition.conditions import variables_of
-from interlock.core.definition.program import DoStep, EnterLoop, Plan
-from interlock.core.definition.prompts import text_of, unset_in_effect, variables_in
+from interlock.core.definition.program import Plan
+from interlock.core.definition.prompts import unset_in_effect, variables_in
 from interlock.core.definition.workflow import Gate, Step, UserInput
-from interlock.core.engine.gates import find_gate, question_of, roots_of
-from interlock.core.engine.loops import extent_of
+from interlock.core.engine.gates import question_of
 from interlock.core.run import events as e
 from interlock.core.run.channels import is_at_least, strength
 from interlock.core.run.commands import Decision, Terms
-from interlock.core.run.notices import Notice
-from interlock.core.run.outcomes import NeedInput
 from interlock.core.run.output import Output
 from interlock.core.run.preferences import Preferences
 from interlock.core.run.questions import Question
 from interlock.core.run.reasons import Blocker, BlockerCode, ContractPointer, Severity
 from interlock.core.run.state import RunState, instance
-from interlock.core.values import MISSING, Json, Variables
+from interlock.core.values import Json
+from interlock.core.variables.typed_values import fitting
+from interlock.core.variables.writes import brought_with, restored
 
 DECISION = "wr.decision"
 DECISION_REF = "wr.contracts.decision"
-KEPT = "USER_VALUE_KEPT"
-CHANGED = "USER_VALUE_CHANGED"
 
 
 def counts(decision: Decision, state: RunState, key: str, terms: Terms) -> bool:
@@ -60,6 +56,11 @@ def reported(output: Output, client: str, *gate_ids: str) -> Decision | None:
     return None
 
 
+def reports(output: Output) -> list[Json]:
+    """Name the questions that an output reports decisions on."""
+    return [artifact.get("checkpointId") for artifact in output.of_kind(DECISION, DECISION_REF)]
+
+
 def resolved(
     plan: Plan,
     state: RunState,
@@ -72,9 +73,11 @@ def resolved(
     confirms: Step | None = None,
     agent: str = "",
     resumable: bool = False,
+    brings: Mapping[str, Json] = {},
 ) -> e.GateResolved:
     """The record of a decision, with the effects of the chosen option.
 
+    `brings` are the variables that came with the answer: those whose absence it asks for belong to it.
     `revise` makes the step pending again; before the step was done, the run stays where it is.
     """
     question = question_of(plan, state, gate, confirms)
@@ -82,6 +85,8 @@ def resolved(
     effect = option.effect if option else None
     declared = gate.option(decision.option) if decision else None
     scope = plan.scope(state.variables)
+    effects = effect.set_variables if effect else {}
+    sets = {**(brought_with(plan, state, gate, brings) if option else {}), **fitting(plan, effects)}
     values = declared.effect.set_variables.values() if declared else ()
     following = None
     if confirms is not None and decision is not None and decision.option == "revise":
@@ -101,136 +106,35 @@ def resolved(
         note=decision.note if decision else "",
         agent=agent,
         next=following,
-        sets=effect.set_variables if effect else {},
+        sets=sets,
+        restores=restored(state, gate.id, sets) if option else {},
         transition_to=effect.transition_to if effect else None,
         skip_activities=effect.skip_activities if effect else (),
         resumable=resumable,
-        reads=question.roots,
+        roots=question.roots,
         binds=decision is not None and is_the_users(decision, state.preferences),
         unset=tuple(name for value in values for name in unset_in_effect(value, scope)),
+        unfit=tuple(name for name in effects if name not in sets),
     )
 
 
 def is_the_users(decision: Decision, preferences: Preferences) -> bool:
-    """Say whether the user decided: through a channel of the user's, or reported by the agent."""
-    reports = decision.channel == "agent" and not preferences.never_stops
-    return reports or is_at_least(decision.channel, "client")
+    """Say whether the user decided, or let the time pass; in never-stop mode nobody asks the user."""
+    return not preferences.never_stops or is_at_least(decision.channel, "client")
 
 
-def given(state: RunState, need: UserInput, used: Mapping[str, str] | None = None) -> Json:
+def given(state: RunState, need: UserInput) -> Json:
     """The value of the context key, if it answers this question; a decision is used once (rule 26).
 
-    An approval counts for one step, and an answer to a question that shows variables for one round. `used`
-    are the variables of decisions that were used before the call, with their gates.
+    An approval counts for one step, and an answer to a question that shows variables for one round.
     """
-    where = (state.decided if used is None else used).get(need.key or "", "")
-    is_used = where.rpartition("::")[2] == need.key
-    other = where != instance(state, need.key or "") and any(variables_in(need.question))
-    return None if is_used and (need.is_approval or other) else state.variables.get(need.key or "")
-
-
-def input_id(step: Step, need: UserInput) -> str:
-    """The name under which the user's answer to a dependency is recorded."""
-    return need.key or f"{step.id}:{need.reason}"
-
-
-def bound_by_answers(
-    state: RunState,
-    steps: Iterable[Step],
-    decisions: Mapping[str, Decision],
-    variables: Variables,
-    outputs: Iterable[Output],
-) -> set[str]:
-    """Name what the questions of these steps show, where the call brings their answers (rule 26).
-
-    What nobody has set is bound by the user's own answer only: an agent may report it with the answer.
-    """
-    reports = not state.preferences.never_stops  # there an agent's answer is not the user's
-    artifacts = [artifact for output in outputs for artifact in output.of_kind(DECISION, DECISION_REF)]
-    answered = [*variables, *(artifact.get("checkpointId") for artifact in artifacts)]
-    return {
-        name
-        for step in steps
-        for need in step.user_input
-        if decisions or input_id(step, need) in answered
-        for name in roots_of(variables_in(need.question))
-        if name != need.key and (decisions or (reports and name in state.variables))
-    }
-
-
-def admitted(
-    plan: Plan,
-    state: RunState,
-    variables: Variables,
-    completing: Iterable[Step] = (),
-    bound: Collection[str] = (),
-) -> tuple[dict[str, Json], list[Notice]]:
-    """Separate what an agent may write from what is the user's (rule 19); say what was kept or changed.
-
-    `completing` are the steps that the call completes: one that is declared to set a variable may, but for
-    what is `bound` by an answer that comes with the call.
-    """
-    kept = _protected(plan, state)
-    kept |= dict.fromkeys(bound, "the user was shown it with the question that this call answers")
-    kept |= {name: kept[root] for name in variables if (root := name.partition(".")[0]) in kept}
-    taken: dict[str, Json] = {}
-    notices: list[Notice] = []
-    steps = list(completing)
-    needs = [need for step in steps for need in step.user_input if need.key in state.variables]
-    asked_anew = {need.key for need in needs if need.key not in bound and given(state, need) is None}
-    for name, value in variables.items():
-        protected = name in kept and name not in bound
-        setters = [step.id for step in steps if protected and step.sets(name.partition(".")[0])]
-        current = state.variables.get(name, MISSING)
-        if name not in kept or name in asked_anew:
-            taken[name] = value
-        elif current == value or (current is MISSING and value is None):
-            continue
-        elif name not in bound and (needed := _needed_by(plan, state, name)):
-            taken[name] = value
-            text = f"'{name}' has changed, because {needed} needs it, although {kept[name]}."
-            notices.append(Notice(CHANGED, text))
-        elif setters:
-            taken[name] = value
-            text = f"Step '{setters[0]}' has changed '{name}', although {kept[name]}."
-            notices.append(Notice(CHANGED, text))
-        else:
-            stays = "unset" if current is MISSING else text_of(state.variables[name])
-            text = f"'{name}' stays {stays}: {kept[name]}. The value that was sent is ignored."
-            notices.append(Notice(KEPT, text))
-    return taken, notices
-
-
-def _protected(plan: Plan, state: RunState) -> dict[str, str]:
-    """The variables that an agent does not change by the way, each with why."""
-    kept: dict[str, str] = {}
-    found = find_gate(plan, state, state.open.gate) if state.open else None
-    if found is not None:
-        text = f"checkpoint '{found.gate.id}' is open because of it"
-        kept.update(dict.fromkeys(roots_of(variables_of(found.gate.condition)), text))
-    for name, where in state.shown.items():
-        kept[name] = f"the user was shown it when deciding checkpoint '{_gate_in(where)}'"
-    for name, key in state.decided.items():
-        kept[name] = f"the user has decided it at checkpoint '{_gate_in(key)}'"
-    return kept
-
-
-def _needed_by(plan: Plan, state: RunState, name: str) -> str | None:
-    """Name the loop or step of the current activity that cannot go on for lack of this variable."""
-    for op in plan.program(state.activity).ops.values() if state.activity else ():
-        match op:
-            case EnterLoop(loop=loop):
-                extent = extent_of(plan, state, loop)
-                if isinstance(extent, NeedInput) and name in roots_of(extent.variables):
-                    return f"loop '{loop.id}'"
-            case DoStep(step=step) if name not in state.variables:
-                if any(wanted.key == name for wanted in step.user_input):
-                    return f"step '{step.id}'"
-    return None
-
-
-def _gate_in(key: str) -> str:
-    return key.rpartition("::")[2].rpartition("/")[2]
+    key = need.key or ""
+    used = [
+        owner for path, owner in state.decided.items() if path.partition("/")[2] == key and key in owner.roots
+    ]
+    here = any(owner.key == instance(state, key) for owner in used)
+    is_spent = need.is_approval or (not here and any(variables_in(need.question)))
+    return None if used and is_spent else state.variables.get(key)
 
 
 def undecided_gap(

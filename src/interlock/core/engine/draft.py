@@ -8,10 +8,10 @@ from msgspec.structs import replace
 
 from interlock.core.definition.program import Plan
 from interlock.core.definition.workflow import Gate, Step
-from interlock.core.engine.decisions import admitted, resolved
+from interlock.core.engine.decisions import given, resolved
 from interlock.core.engine.evolve import evolve
 from interlock.core.engine.gates import find_gate, is_expired, question_shown
-from interlock.core.engine.settle import settle
+from interlock.core.engine.settle import due_roots, settle
 from interlock.core.patterns import not_evaluated
 from interlock.core.run import events as e
 from interlock.core.run.commands import Decision
@@ -20,7 +20,9 @@ from interlock.core.run.outcomes import Awaited, Decided, NeedAnswer, NeedStep, 
 from interlock.core.run.output import Output
 from interlock.core.run.state import RunState
 from interlock.core.run.surface_policy import SurfacePolicy
-from interlock.core.values import Variables
+from interlock.core.values import Json, Variables
+from interlock.core.variables.typed_values import sound
+from interlock.core.variables.writes import CHANGED, kept_notices, may_set, owners, why_owned
 
 
 class Draft:
@@ -33,23 +35,72 @@ class Draft:
         self.now = now
         self.events: list[e.Event] = []
         self.notices: list[Notice] = []
-        self.taken: set[str] = set()
+        self.sent: dict[str, Json] = {}
+        self.held: dict[str, Json] = {}
+        self._answering = frozenset[str]()
+        self._due = frozenset[str]()
 
     def record(self, *events: e.Event) -> None:
         for event in events:
             self.events.append(event)
             self.state = evolve(self.state, event)
+            match event:
+                case e.GateResolved():
+                    self._due -= {*event.roots}  # from now on the state says what it owns
+                case e.ActivityEntered() | e.LoopEntered() | e.LoopIterated() if self.held:
+                    self._due = frozenset()
+                    self._write()
 
-    def take(
-        self, variables: Variables, completing: Iterable[Step] = (), bound: Collection[str] = ()
-    ) -> None:
-        """Record variables of the call, each once, but for those that are the user's (rule 19)."""
-        offered = {name: value for name, value in variables.items() if name not in self.taken}
-        self.taken.update(offered)
-        taken, notices = admitted(self.plan, self.state, offered, completing, bound)
+    def take(self, variables: Variables, answering: Collection[str] = (), *, decided: bool = False) -> None:
+        """Write variables of the call, each once, but for what a question owns (rules 19 and 26).
+
+        That is held back for a step that may set it, or for the visit or round that the call begins.
+        `answering` is what questions show that the call answers later on; it changes in no case.
+        """
+        fresh = {name: value for name, value in variables.items() if name not in self.sent}
+        if not fresh:
+            return
+        taken, notices = sound(self.plan, fresh)
         self.notices.extend(notices)
-        if taken:
-            self.record(e.ContextSet(taken))
+        self.sent, self.held = {**self.sent, **taken}, {**self.held, **taken}
+        self._answering = frozenset(answering)
+        self._due = due_roots(self.plan, self.state, self.policy, decided=decided)
+        self._write()
+
+    def _write(self) -> None:
+        """Write what was sent and is not owned by now."""
+        owned = {*owners(self.state), *self._due, *self._answering}
+        free = {name: value for name, value in self.held.items() if name not in owned}
+        self.held = {name: value for name, value in self.held.items() if name in owned}
+        if free:
+            self.record(e.ContextSet(free))
+
+    def settable(self, step: Step) -> dict[str, Json]:
+        """Return what was held back and the step may set once it is done."""
+        barred = self._due | self._answering
+        return {
+            name: value
+            for name, value in self.held.items()
+            if name not in barred and may_set(self.plan, self.state, step, name)
+        }
+
+    def write_by(self, step: Step) -> None:
+        """Write what a step that was just completed is declared to set (rule 26)."""
+        written = self.settable(step)
+        changed = {name: value for name, value in written.items() if self.state.variables.get(name) != value}
+        self.held = {name: value for name, value in self.held.items() if name not in written}
+        if changed:
+            self.record(e.ContextSet(changed, by=step.id))
+        for name in changed:
+            text = f"Step '{step.id}' has changed '{name}', although {why_owned(self.state, name)}."
+            self.notice(CHANGED, text)
+
+    def offered(self, step: Step) -> dict[str, Json]:
+        """Return the answers to the step's own questions among what was sent; they are not writes."""
+        keys = {need.key for need in step.user_input if need.key and given(self.state, need) is None}
+        answers = {name: value for name, value in self.sent.items() if name in keys}
+        self.held = {name: value for name, value in self.held.items() if name not in answers}
+        return answers
 
     def notice(self, code: str, message: str) -> None:
         self.notices.append(Notice(code, message))
@@ -157,9 +208,26 @@ class Draft:
 
     def settle(self) -> Awaited:
         """Apply the automatic events, and return what is awaited then."""
-        events, self.state, pending = settle(self.plan, self.state, self.policy, self.now)
-        self.events.extend(events)
-        return pending
+        while True:
+            events, state, pending = settle(self.plan, self.state, self.policy, self.now)
+            if not self._writes_on_the_way(events):
+                self.events.extend(events)
+                self.state = state
+                return pending
+
+    def _writes_on_the_way(self, events: Iterable[e.Event]) -> bool:
+        """Record events up to the beginning after which something is written that was held back."""
+        if not self.held:
+            return False
+        ahead = Draft(self.plan, self.state, self.policy, self.now)
+        ahead.held, ahead._answering, ahead._due = self.held, self._answering, self._due
+        for event in events:
+            ahead.record(event)
+            if ahead.held != self.held:
+                self.events += ahead.events
+                self.state, self.held, self._due = ahead.state, ahead.held, ahead._due
+                return True
+        return False
 
     def decided(self) -> Decided:
         """Settle, and return everything that the command has brought about."""
@@ -173,5 +241,6 @@ class Draft:
             Notice("NOT_EVALUATED", f"A condition could not be evaluated and counts as met: {reason}.")
             for reason in not_evaluated()
         )
+        kept = kept_notices(self.state, self.held)
         standing = of_mode(self.state.preferences, self.plan.workflow.recommended)
-        return NO_NOTICES.plus((*self.notices, *standing, *unknown, *happened))
+        return NO_NOTICES.plus((*self.notices, *kept, *standing, *unknown, *happened))

@@ -17,11 +17,13 @@ from interlock.core.run.state import (
     Frame,
     KnownGap,
     OpenGate,
+    Owner,
     Remark,
     Reported,
     Resolution,
     RunState,
     instance,
+    question_path,
 )
 from interlock.core.values import Variables, cut, merged
 
@@ -164,15 +166,14 @@ def _without_gap(state: RunState, event: e.GapResolved) -> RunState:
 
 
 def _with(state: RunState, delta: Variables) -> RunState:
-    """Write variables; what is written anew is no longer what the user decided or was shown."""
+    """Write variables: whoever owns them still does, and an answer no longer takes back what it had set."""
     if not delta:
         return state
-    return replace(
-        state,
-        variables=merged(state.variables, delta),
-        decided={name: gate for name, gate in state.decided.items() if name not in delta},
-        shown={name: where for name, where in state.shown.items() if name not in delta},
-    )
+    decided = {
+        path: replace(owner, undo={name: value for name, value in owner.undo.items() if name not in delta})
+        for path, owner in state.decided.items()
+    }
+    return replace(state, variables=merged(state.variables, delta), decided=decided)
 
 
 def _entered(state: RunState, event: e.ActivityEntered) -> RunState:
@@ -196,7 +197,9 @@ def _entered(state: RunState, event: e.ActivityEntered) -> RunState:
         exit_to=None,
         left_to=None,
         steer=None,
-        shown=_without(state.shown, f"{event.activity}/"),
+        shown={
+            path: owner for path, owner in state.shown.items() if not path.startswith(f"{event.activity}/")
+        },
         waived=(),
         passed=(),
         path=path,
@@ -207,7 +210,7 @@ def _entered(state: RunState, event: e.ActivityEntered) -> RunState:
 
 def _shown(state: RunState, event: e.QuestionShown) -> RunState:
     """A gate's question is open from now on; a step's own question leaves the step pending."""
-    state = _asked(state)
+    state = _owning(_asked(state), event)
     if event.input:
         return state
     opened = OpenGate(event.key, event.gate, event.at, event.shown, event.agent)
@@ -249,7 +252,7 @@ def _resolved(state: RunState, event: e.GateResolved) -> RunState:
     chosen[event.gate] = Chosen(cut(event.option or "", MOST_SUMMARY, "…"), event.channel)
     answered = state.answered + 1
     state = replace(state, open=opened, declined=declined, chosen=chosen, answered=answered)
-    state = _with(state, event.sets)
+    state = _with_answer(state, event)
     if event.resumable:
         answer = Resolution(event.key, event.gate, event.option)
         state = replace(state, yielded={**state.yielded, event.agent: answer})
@@ -257,11 +260,6 @@ def _resolved(state: RunState, event: e.GateResolved) -> RunState:
         state = replace(state, remark=Remark(event.gate, event.option, cut(event.note, MOST_REMARK)))
     elif state.remark is not None and state.remark.gate == event.gate:
         state = replace(state, remark=None)
-    if event.binds:
-        state = replace(state, decided={**state.decided, **dict.fromkeys(event.sets, event.key)})
-    if event.binds and event.next is None:
-        where = f"{state.activity or ''}/{event.key}"
-        state = replace(state, shown={**state.shown, **dict.fromkeys(event.reads, where)})
     if event.next is not None:
         revised = event.gate.removeprefix("confirm-")
         reported = {step: outputs for step, outputs in state.reported.items() if step != revised}
@@ -274,21 +272,54 @@ def _resolved(state: RunState, event: e.GateResolved) -> RunState:
     return replace(state, answers=answers, skipped=skipped, exit_to=event.transition_to or state.exit_to)
 
 
+def _with_answer(state: RunState, event: e.GateResolved) -> RunState:
+    """Write what the answer sets, take back what the one before had set, and note what the question owns.
+
+    A question that is dismissed, or answered without the user, no longer owns what it showed; nor does the
+    confirmation of a step that is to be revised.
+    """
+    path = question_path(state, event.gate)
+    unshown = {known: owner for known, owner in state.shown.items() if known != path}
+    if event.how == "dismissed":
+        return replace(state, shown=unshown)
+    before, earlier = merged(state.variables, event.restores), state.decided.get(path)
+    undo = {name: before.get(name) for name in event.sets}
+    if earlier is not None:
+        undo |= {name: value for name, value in earlier.undo.items() if name in event.sets}
+    state = _with(state, {**event.restores, **event.sets})
+    others = {known: owner for known, owner in state.decided.items() if known != path}
+    if event.sets:
+        roots = tuple(event.sets) if event.binds else ()
+        others[path] = Owner(event.key, state.visit, roots, undo)
+    state = replace(state, decided=others)
+    if event.binds and event.next is None:
+        return _owning(state, event)
+    return replace(state, shown=unshown)
+
+
+def _owning(state: RunState, event: e.QuestionShown | e.GateResolved) -> RunState:
+    """Note what a question owns from its showing on."""
+    if not event.roots:
+        return state
+    owner = Owner(event.key, state.visit, event.roots)
+    return replace(state, shown={**state.shown, question_path(state, event.gate): owner})
+
+
 def _without_agent(answers: Mapping[str, Resolution], agent: str) -> dict[str, Resolution]:
     return {name: answer for name, answer in answers.items() if name != agent}
 
 
 def _in_round(state: RunState, frames: tuple[Frame, ...], event: e.LoopEntered | e.LoopIterated) -> RunState:
     """Begin a round of the innermost loop: its questions are asked anew (rule 26), what steers it is open."""
-    outer = "".join(f"{frame.loop}@{frame.iteration}/" for frame in frames[:-1])
-    shown = _without(state.shown, f"{state.activity}/{outer}{event.loop}@")
+    rounds = "".join(f"{frame.loop}@{frame.iteration}/" for frame in frames[:-1]) + f"{event.loop}@"
+    inside = f"{state.activity}/"
+    shown = {
+        path: owner
+        for path, owner in state.shown.items()
+        if not (path.startswith(inside) and owner.key.startswith(rounds))
+    }
     steer = None if frames[-1].steered else state.steer
     return _with(replace(state, frames=frames, next_key=event.next, steer=steer, shown=shown), event.sets)
-
-
-def _without(shown: Mapping[str, str], beginning: str) -> dict[str, str]:
-    """Let go of what questions showed that can be asked again."""
-    return {name: where for name, where in shown.items() if not where.startswith(beginning)}
 
 
 def _without_iteration(state: RunState) -> RunState:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -17,12 +17,13 @@ from interlock.core.definition.program import (
     Plan,
     RepeatLoop,
 )
-from interlock.core.definition.prompts import interpolate, rendered_option, variables_in
+from interlock.core.definition.prompts import interpolate, rendered_option
 from interlock.core.definition.workflow import Gate, Loop, Option, Step, Workflow, walk
 from interlock.core.run import events as e
 from interlock.core.run.questions import Question
 from interlock.core.run.state import RunState, instance
 from interlock.core.values import Json
+from interlock.core.variables.roots import gate_roots
 
 
 class FoundGate(Struct, frozen=True):
@@ -215,7 +216,8 @@ def question_of(plan: Plan, state: RunState, gate: Gate, confirms: Step | None =
     scope = plan.scope(state.variables)
     options = tuple(rendered_option(option, scope) for option in gate.options)
     text = interpolate(gate.message, scope)
-    return Question(gate.id, interpolate(gate.name, scope), text, options, _roots(plan, gate, confirms))
+    roots = gate_roots(plan, scope, gate, confirms)
+    return Question(gate.id, interpolate(gate.name, scope), text, options, roots)
 
 
 def question_shown(
@@ -236,32 +238,3 @@ def question_shown(
     return e.QuestionShown(
         key, gate.id, now, question.digest, question.text, question.roots, surface=surface, agent=agent
     )
-
-
-def _roots(plan: Plan, gate: Gate, confirms: Step | None) -> tuple[str, ...]:
-    """Name the roots that a gate's question reads, and those that its options set."""
-    paths = [*_paths(gate), *variables_of(gate.condition)]
-    if confirms is not None and not isinstance(confirms.confirm, bool):
-        paths += variables_of(confirms.confirm)
-    return with_modes(plan, roots_of(paths))
-
-
-def with_modes(plan: Plan, roots: tuple[str, ...]) -> tuple[str, ...]:
-    """Add the variables that turn on modes which supply one of these roots."""
-    modes = plan.workflow.modes
-    switches = [mode.activation_variable for mode in modes if not mode.defaults.keys().isdisjoint(roots)]
-    return tuple(dict.fromkeys((*roots, *roots_of(switches))))
-
-
-def roots_of(paths: Iterable[str]) -> tuple[str, ...]:
-    """Name the roots of paths, each once: the root of `a.b` is `a`."""
-    return tuple(dict.fromkeys(path.partition(".")[0] for path in paths))
-
-
-def _paths(gate: Gate) -> Iterator[str]:
-    yield from variables_in(gate.name)
-    yield from variables_in(gate.message)
-    for option in gate.options:
-        for text in (option.label, option.description, *option.effect.set_variables.values()):
-            yield from variables_in(text) if isinstance(text, str) else ()
-        yield from option.effect.set_variables

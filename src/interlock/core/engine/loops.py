@@ -15,6 +15,7 @@ from interlock.core.run import events as e
 from interlock.core.run.outcomes import Awaited, NeedInput, NeedLoop
 from interlock.core.run.state import Frame, RunState
 from interlock.core.values import Json, cut, number_of
+from interlock.core.variables.typed_values import fitting
 
 ITEM_BYTES = 200
 
@@ -42,14 +43,14 @@ def enter_loop(plan: Plan, state: RunState, op: EnterLoop, body: str, *, by_hand
         return e.LoopLeft(loop.id, op.after, "condition", unset=unset_in(loop.condition, scope))
     if by_hand:
         return NeedLoop(loop, 0, extent.total if extent else None)
-    return begun(loop, body, extent)
+    return begun(plan, loop, body, extent)
 
 
-def begun(loop: Loop, body: str, extent: Extent | None) -> e.LoopEntered:
+def begun(plan: Plan, loop: Loop, body: str, extent: Extent | None) -> e.LoopEntered:
     """The event of entering, with the variables of the first iteration."""
     if extent is None:
-        return e.LoopEntered(loop.id, body, sets=_variables(loop, 0, ()), steered=loop.steered)
-    sets = _variables(loop, 0, extent.items)
+        return e.LoopEntered(loop.id, body, sets=_variables(plan, loop, 0, ()), steered=loop.steered)
+    sets = _variables(plan, loop, 0, extent.items)
     return e.LoopEntered(loop.id, body, extent.total, extent.items, sets, extent.limited)
 
 
@@ -93,7 +94,7 @@ def repeat_loop(plan: Plan, state: RunState, op: RepeatLoop, *, by_hand: bool) -
         return ended_loop(plan, state, op, ended)
     if by_hand:
         return NeedLoop(op.loop, done, frame.total)
-    return again(op, frame)
+    return again(plan, op, frame)
 
 
 def ended_loop(plan: Plan, state: RunState, op: RepeatLoop, because: e.LeftBecause) -> e.LoopLeft:
@@ -102,17 +103,17 @@ def ended_loop(plan: Plan, state: RunState, op: RepeatLoop, because: e.LeftBecau
     for frame in state.frames[:-1]:
         entrance = ops[f"loop:{frame.loop}"]
         assert isinstance(entrance, EnterLoop)
-        outer |= _variables(entrance.loop, frame.iteration, frame.items)
+        outer |= _variables(plan, entrance.loop, frame.iteration, frame.items)
     inner, done = state.frames[-1], state.frames[-1].iteration + 1
-    written = _variables(op.loop, inner.iteration, inner.items)
+    written = _variables(plan, op.loop, inner.iteration, inner.items)
     sets = {name: outer[name] for name in written if name in outer}
     return e.LoopLeft(op.loop.id, op.after, because, done, sets=sets)
 
 
-def again(op: RepeatLoop, frame: Frame) -> e.LoopIterated:
+def again(plan: Plan, op: RepeatLoop, frame: Frame) -> e.LoopIterated:
     """The event of the next iteration, with its variables."""
     done = frame.iteration + 1
-    return e.LoopIterated(op.loop.id, done, op.first, _variables(op.loop, done, frame.items))
+    return e.LoopIterated(op.loop.id, done, op.first, _variables(plan, op.loop, done, frame.items))
 
 
 def rounds(plan: Plan, state: RunState) -> Iterator[str]:
@@ -157,7 +158,11 @@ def _ended(plan: Plan, state: RunState, loop: Loop) -> e.LeftBecause | None:
     return "limit" if done >= loop.max_iterations else None
 
 
-def _variables(loop: Loop, iteration: int, items: tuple[Json, ...]) -> dict[str, Json]:
+def _variables(plan: Plan, loop: Loop, iteration: int, items: tuple[Json, ...]) -> dict[str, Json]:
+    """Return what a round writes; an item that has not the declared type leaves its name unset."""
     counted, indexed, item = loop.variables()
     written: dict[str, Json] = {counted: iteration + 1, indexed: iteration}
-    return {**written, item: items[iteration]} if iteration < len(items) else written
+    if iteration < len(items):
+        written[item] = items[iteration]
+    typed = fitting(plan, written)
+    return {name: typed.get(name) for name in written}

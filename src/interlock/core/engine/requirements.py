@@ -5,7 +5,7 @@ One model of reasons serves all modes: what blocks a guided run is a recorded ga
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import get_args
 
 from msgspec import Struct
@@ -13,18 +13,17 @@ from msgspec import Struct
 from interlock.core.definition.conditions import Scope
 from interlock.core.definition.criteria import failed_checks, requirement
 from interlock.core.definition.program import Plan, confirmation
-from interlock.core.definition.prompts import choices_of, interpolate, text_of, variables_in
+from interlock.core.definition.prompts import choices_of, interpolate, text_of
 from interlock.core.definition.workflow import Capability, Contract, Option, Step, UserInput
 from interlock.core.engine.decisions import (
     DECISION,
     counts,
     given,
-    input_id,
     is_the_users,
     reported,
     waits_for_user,
 )
-from interlock.core.engine.gates import question_of, roots_of, with_modes
+from interlock.core.engine.gates import question_of
 from interlock.core.json_schema import artifact_violations
 from interlock.core.run import events as e
 from interlock.core.run.commands import Decision, Terms
@@ -45,6 +44,9 @@ from interlock.core.run.reasons import (
 )
 from interlock.core.run.state import CapabilityStatus, RunState, instance
 from interlock.core.values import Json
+from interlock.core.variables.roots import input_roots
+from interlock.core.variables.typed_values import fitting, placeholder
+from interlock.core.variables.writes import input_id, restored
 
 ASSESSMENT = "wr.assessment"
 OBSERVATION = ("wr.capability_observation", "capability_observation", "wr.contracts.capability_observation")
@@ -92,19 +94,24 @@ def examine(
     now: int = 0,
     client: str = "",
     claimed: bool = False,
-    used: Mapping[str, str] | None = None,
+    offered: Mapping[str, Json] = {},
+    brought: Mapping[str, Json] = {},
 ) -> Verdict:
     """Check the step against all its requirements, under the run's mode and risk policy.
 
-    A variable that a `claimed` step of an activity file has not set is a warning (rule 31). `used` are the
-    variables of decisions that earlier calls have used, where that is not all that the state knows.
+    A variable that a `claimed` step of an activity file has not set is a warning (rule 31). `offered` are the
+    answers to the step's own questions that came as variables, `brought` what it sets once it is done.
     """
     stopping: list[Blocker] = []
     gaps: list[e.GapRecorded] = []
     answers: list[e.GateResolved] = []
     unanswered: list[Unanswered] = []
     scope = plan.scope(state.variables)
-    unset = () if claimed and plan.workflow.form == "activities" else _unset(plan, state, step, scope)
+    unset = (
+        ()
+        if claimed and plan.workflow.form == "activities"
+        else _unset(plan, {*state.variables, *brought}, step, scope)
+    )
     unproven, unfounded = _unproven(step, output), _unfounded(output)
     for blocker in (*unmet(step, output, scope), *unset, *unproven, *unfounded):
         if state.preferences.never_stops:
@@ -117,18 +124,20 @@ def examine(
     for need in step.user_input:
         question = input_question(plan, state, step, need)
         decision = decisions.get(question.digest) or reported(output, client, question.id)
-        value = given(state, need, used) if decision is None else None
+        value = None if decision is not None else given(state, need)
+        if decision is None and value is None:
+            value = offered.get(need.key or "")
         if value is not None:
             approved = need.is_approval and value is True
             decision = Decision(APPROVE if approved else text_of(value), "agent", client)
         if decision is not None and not counts(decision, state, instance(state, question.id), terms):
             decision = None
         if decision is not None:
-            answers.append(_answered(state, question, need, decision, now, value))
+            answers.append(_answered(plan, state, question, need, decision, now, value))
         if decision is not None and (not need.is_approval or decision.option == APPROVE):
             continue
         waits = waits_for_user(state, instance(state, question.id), terms)
-        blocker = _dependency(step, need, question, decision, waits=waits)
+        blocker = _dependency(plan, step, need, question, decision, waits=waits)
         if state.preferences.never_stops:
             gaps.append(_gap(blocker, key, "critical", need.reason))
         elif not state.preferences.guided and need.is_assumable:
@@ -168,14 +177,14 @@ def unmet(step: Step, output: Output, scope: Scope) -> Iterator[Blocker]:
         yield from _unmet_criteria(step, output.text(), scope)
 
 
-def _unset(plan: Plan, state: RunState, step: Step, scope: Scope) -> Iterator[Blocker]:
+def _unset(plan: Plan, known: Collection[str], step: Step, scope: Scope) -> Iterator[Blocker]:
     """Name the variables that the step should set, that a condition reads, and that nobody has set."""
     for name, choices in choices_of(plan.produced(step, scope)).items():
-        if name in state.variables:
+        if name in known:
             continue
         one_of = f" Its values: {choices}." if choices else ""
         text = f"Step '{step.id}' must set '{name}', which decides what follows.{one_of}"
-        example: Json = {name: f"<{name}>"}
+        example: Json = {name: placeholder(plan, name)}
         yield Blocker(BlockerCode.MISSING_REQUIRED_OUTPUT, ContextKey(name), text, example=example)
 
 
@@ -287,10 +296,18 @@ def _doubt(seen: list[e.CapabilityObserved]) -> str:
 
 
 def _answered(
-    state: RunState, question: Question, need: UserInput, decision: Decision, now: int, value: Json
+    plan: Plan,
+    state: RunState,
+    question: Question,
+    need: UserInput,
+    decision: Decision,
+    now: int,
+    value: Json,
 ) -> e.GateResolved:
     """The record of the user's answer, which becomes a variable where the file names one."""
     passes = not need.is_approval or decision.option == APPROVE
+    answer = decision.option if value is None else value
+    sets = fitting(plan, {need.key: answer}) if need.key and passes else {}
     return e.GateResolved(
         key=instance(state, question.id),
         gate=question.id,
@@ -303,8 +320,9 @@ def _answered(
         option=decision.option,
         client=decision.client,
         note=decision.note,
-        sets={need.key: decision.option if value is None else value} if need.key and passes else {},
-        reads=question.roots,
+        sets=sets,
+        restores=restored(state, question.id, sets),
+        roots=question.roots,
         binds=is_the_users(decision, state.preferences),
     )
 
@@ -326,13 +344,13 @@ def questions_at(plan: Plan, state: RunState, pending: Awaited) -> Iterator[Ques
 def input_question(plan: Plan, state: RunState, step: Step, need: UserInput) -> Question:
     """A user-only dependency as it is put to the user."""
     scope = plan.scope(state.variables)
-    roots = with_modes(plan, roots_of(variables_in(need.question)))
+    roots = input_roots(plan.workflow, need)
     title, text = interpolate(step.title, scope), interpolate(need.question, scope)
     return Question(input_id(step, need), title, text, APPROVAL if need.is_approval else (), roots)
 
 
 def _dependency(
-    step: Step, need: UserInput, question: Question, decision: Decision | None, *, waits: bool
+    plan: Plan, step: Step, need: UserInput, question: Question, decision: Decision | None, *, waits: bool
 ) -> Blocker:
     pointer = ContextKey(need.key) if need.key else WorkflowStep(step.id)
     text, answer = question.text, APPROVE if need.is_approval else "<the user's answer>"
@@ -342,5 +360,5 @@ def _dependency(
         text = f"'{decision.option}' is neither approve nor reject: {question.text}"
     example: Json = {"kind": DECISION, "checkpointId": question.id, "optionId": answer}
     if need.key:
-        example = {need.key: APPROVE if need.is_approval else f"<{need.key}>"}
+        example = {need.key: APPROVE if need.is_approval else placeholder(plan, need.key)}
     return Blocker(BlockerCode.USER_ONLY_DEPENDENCY, pointer, text, example=None if waits else example)

@@ -40,7 +40,9 @@ from interlock.core.run.outcomes import (
 )
 from interlock.core.run.state import RunState, instance
 from interlock.core.run.surface_policy import SurfacePolicy
-from interlock.core.values import Json
+from interlock.core.values import Json, Missing
+from interlock.core.variables.roots import input_roots
+from interlock.core.variables.typed_values import fitting
 
 MOST_EVENTS = 10_000
 CIRCLE = "circle:"
@@ -158,6 +160,24 @@ def next_event(plan: Plan, state: RunState, policy: SurfacePolicy, now: int) -> 
             assert_never(op)
 
 
+def due_roots(plan: Plan, state: RunState, policy: SurfacePolicy, *, decided: bool = False) -> frozenset[str]:
+    """Name what the own questions of the step that the run has come to show.
+
+    What nobody has set is not shown yet, unless the user has `decided` about it as it is. What a gate shows
+    is in the state once its question is put.
+    """
+    if state.preferences.never_stops:  # there nobody is asked
+        return frozenset()
+    scope, due = plan.scope(state.variables), next_event(plan, state, policy, 0)
+    needs = due.step.user_input if isinstance(due, NeedStep) else ()
+    return frozenset(
+        name
+        for need in needs
+        for name in input_roots(plan.workflow, need)
+        if decided or not isinstance(scope.value(name), Missing)
+    )
+
+
 def _first_activity(plan: Plan, state: RunState, policy: SurfacePolicy, now: int) -> e.Event | Awaited:
     initial = plan.workflow.initial
     if initial is None and len(plan.workflow.activities) == 1:
@@ -185,11 +205,12 @@ def entered(plan: Plan, state: RunState, activity_id: str, now: int) -> e.Activi
 def sets_of(plan: Plan, state: RunState, actions: tuple[Action, ...]) -> dict[str, Json]:
     """Return what `set` actions with a value write."""
     scope = plan.scope(state.variables)
-    return {
+    written = {
         action.assigns: action.value
         for action in actions
         if action.assigns and holds(action.condition, scope, unknown=False)
     }
+    return fitting(plan, written)
 
 
 def _confirm(

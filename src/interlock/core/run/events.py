@@ -36,8 +36,11 @@ class RunStarted(RunEvent, frozen=True, tag="run_started"):
 
 
 class ContextSet(RunEvent, frozen=True, tag="context_set"):
+    """Variables were written; `by` is the step that is declared to set what a question owns (rule 26)."""
+
     delta: Mapping[str, Json]
     source: Literal["initial", "agent_delta", "effect", "action", "child"] = "agent_delta"
+    by: str = ""
 
 
 class ActivityEntered(RunEvent, frozen=True, tag="activity_entered"):
@@ -105,8 +108,9 @@ class QuestionShown(RunEvent, frozen=True, tag="question_shown"):
 class GateResolved(RunEvent, frozen=True, tag="gate_resolved"):
     """The decision record of rule 26: the question as it was shown, answer, channel, client, time.
 
-    `reads` are the variables that the question showed. `binds` says that the user decided: what was shown
-    and what the answer sets is the user's (rule 19). `unset` are variables that an effect lacked.
+    `roots` are the variables that the question shows, reads or sets; `binds` says that it owns them and what
+    the answer `sets` (rule 26). `restores` undoes what the earlier answer to the gate had set. `unset` are
+    variables that an effect lacked, `unfit` those whose value has another type than is declared.
     """
 
     key: str
@@ -126,9 +130,11 @@ class GateResolved(RunEvent, frozen=True, tag="gate_resolved"):
     transition_to: str | None = None
     skip_activities: tuple[str, ...] = ()
     resumable: bool = False
-    reads: tuple[str, ...] = ()
+    roots: tuple[str, ...] = ()
     binds: bool = False
     unset: tuple[str, ...] = ()
+    restores: Mapping[str, Json] = {}
+    unfit: tuple[str, ...] = ()
 
 
 class QuestionDeclined(RunEvent, frozen=True, tag="question_declined"):

@@ -64,6 +64,12 @@ def of_events(events: Iterable[e.Event], state: RunState) -> Iterator[Notice]:
     happened = list(events)
     first = state.gaps_ever + 1 - sum(isinstance(event, e.GapRecorded) for event in happened)
     yield from _passed_over(happened)
+    for event in happened:
+        if not isinstance(event, e.GateResolved):
+            continue
+        for name in event.unfit:
+            text = f"Checkpoint '{event.gate}' did not set '{name}': the value has not the declared type."
+            yield Notice("VALUE_NOT_TAKEN", text)
     for gap in state.gap_list:
         if state.finished or gap.number >= first:
             yield Notice("GAP", gap.text)

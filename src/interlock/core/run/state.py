@@ -93,6 +93,18 @@ class Remark(Struct, frozen=True, omit_defaults=True):
     note: str
 
 
+class Owner(Struct, frozen=True, omit_defaults=True):
+    """A question that owns variables, by root: its instance, and the visit in which that was asked.
+
+    `undo` are the values before its answer set them, null for none, until something else writes them.
+    """
+
+    key: str
+    visit: int
+    roots: tuple[str, ...] = ()
+    undo: Mapping[str, Json] = {}
+
+
 class Chosen(Struct, frozen=True, array_like=True):
     """The last answer to a question, and the channel that it came by; empty if it was dismissed."""
 
@@ -141,19 +153,19 @@ class RunState(Struct, frozen=True, omit_defaults=True):
 
     `next_key` is the operation that comes next in the activity's program; `children` are the sessions that
     were triggered and have not returned, with their workflows. `answered` counts the questions that were
-    answered in this visit, so that a token can say which of the answers its bearer has seen. `decided` are
-    the variables that a user's decision has set, with its gate; `shown` those that a decided question
-    showed, with where it was asked (rules 19 and 26); `declined` the questions that the user was asked and
-    did not answer, on any branch of the run, with the channel (rule 27); `waived` the gates that advisory
-    enforcement let pass, `passed` those that a false condition did, which are judged again (rule 23).
-    `yielded` are the answers that agents have yet to resume from, `resumed` the last that they did, by
-    agent; `reported` are the outputs that came with claims or for a round of a loop, by step, and
-    `unreported` the steps that were claimed without one (rule 14). `policy` and `enforcement` are the
-    user's terms for the session, copied at its start (rule 29). `gaps` counts the open ones that keep the
-    run from ending `complete`, `gaps_ever` all; `gap_list` holds the newest. `chosen` is the last answer
-    to each question, for an agent that has lost its memory. `path` are the activities that led here,
-    without those that the run has gone back over; `unanswered` is what was left out of them, by activity.
-    `abandoned` says who gave the run up; the position stays where that happened.
+    answered in this visit, so that a token can say which of the answers its bearer has seen. `shown` is
+    what questions own because they show or read it, `decided` what their answers have set (rule 26), by
+    activity and gate; `declined` the questions that the user was asked and did not answer, on any branch
+    of the run, with the channel (rule 27); `waived` the gates that advisory enforcement let pass,
+    `passed` those that a false condition did, which are judged again (rule 23). `yielded` are the answers
+    that agents have yet to resume from, `resumed` the last that they did, by agent; `reported` are the
+    outputs that came with claims or for a round of a loop, by step, and `unreported` the steps that were
+    claimed without one (rule 14). `policy` and `enforcement` are the user's terms for the session, copied
+    at its start (rule 29). `gaps` counts the open ones that keep the run from ending `complete`,
+    `gaps_ever` all; `gap_list` holds the newest. `chosen` is the last answer to each question, for an
+    agent that has lost its memory. `path` are the activities that led here, without those that the run
+    has gone back over; `unanswered` is what was left out of them, by activity. `abandoned` says who gave
+    the run up; the position stays where that happened.
     """
 
     activity: str | None = None
@@ -164,8 +176,8 @@ class RunState(Struct, frozen=True, omit_defaults=True):
     variables: Mapping[str, Json] = {}
     answers: Mapping[str, str] = {}
     answered: int = 0
-    decided: Mapping[str, str] = {}
-    shown: Mapping[str, str] = {}
+    decided: Mapping[str, Owner] = {}
+    shown: Mapping[str, Owner] = {}
     chosen: Mapping[str, Chosen] = {}
     declined: Mapping[str, Channel] = {}
     waived: tuple[str, ...] = ()
@@ -228,3 +240,8 @@ def instance(state: RunState, item_id: str) -> str:
     """The key of an item in its loops: `outer@0/inner@2::step`, or the bare id outside loops (rule 37)."""
     path = "/".join(f"{frame.loop}@{frame.iteration}" for frame in state.frames)
     return f"{path}::{item_id}" if path else item_id
+
+
+def question_path(state: RunState, gate: str) -> str:
+    """The key of a gate in its activity, whichever round it is asked in."""
+    return f"{state.activity or ''}/{gate}"

@@ -11,13 +11,13 @@ from interlock.cli.played_run import CLIENT, PlayedRun, Turn
 from interlock.cli.references import stop_with, workflow_of
 from interlock.cli.screen import block_of, inform, line_of, markdown, paint, paragraph, say
 from interlock.core.definition.program import confirmation
-from interlock.core.engine.decisions import input_id
 from interlock.core.engine.requirements import APPROVE, REJECT
 from interlock.core.run.commands import Decision
 from interlock.core.run.outcomes import NeedAnswer, NeedInput, NeedStep, Refusal
 from interlock.core.run.output import Output
 from interlock.core.run.reasons import ContextKey
 from interlock.core.values import Json
+from interlock.core.variables.writes import input_id
 from interlock.ledger.errors import LedgerError
 from interlock.ledger.ledger import Ledger
 from interlock.ledger.queries.status import find_session, ref_of

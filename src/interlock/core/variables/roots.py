@@ -1,0 +1,82 @@
+"""The variables that questions are about, by root: `a` of `a.b` (rule 26).
+
+A write replaces a variable whole, so that a question owns the whole of what it shows a part of.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from interlock.core.definition.conditions import (
+    AllOf,
+    AnyOf,
+    Compare,
+    Condition,
+    Not,
+    Scope,
+    variables_of,
+)
+from interlock.core.definition.program import Plan
+from interlock.core.definition.prompts import variables_in
+from interlock.core.definition.workflow import Gate, Step, UserInput, Workflow
+from interlock.core.values import Missing
+
+
+def root(path: str) -> str:
+    """The variable that a path leads into."""
+    return path.partition(".")[0]
+
+
+def gate_roots(plan: Plan, scope: Scope, gate: Gate, confirms: Step | None = None) -> tuple[str, ...]:
+    """Name what a gate's question shows, what its condition reads, and what its options set.
+
+    What the text names and nobody has set is not shown, so that it can still be sent.
+    """
+    shown = list(_shown_paths(gate))
+    set_by_options = [name for option in gate.options for name in option.effect.set_variables]
+    paths = [*shown, *set_by_options, *variables_of(gate.condition)]
+    if confirms is not None and not isinstance(confirms.confirm, bool):
+        paths += variables_of(confirms.confirm)
+    unset = {root(path) for path in shown if isinstance(scope.value(path), Missing)}
+    return tuple(name for name in _with_modes(plan.workflow, paths) if name not in unset)
+
+
+def _shown_paths(gate: Gate) -> Iterator[str]:
+    """Yield the paths that the text of a gate's question and options interpolates."""
+    yield from variables_in(gate.name)
+    yield from variables_in(gate.message)
+    for option in gate.options:
+        for text in (option.label, option.description, *option.effect.set_variables.values()):
+            yield from variables_in(text) if isinstance(text, str) else ()
+
+
+def input_roots(workflow: Workflow, need: UserInput) -> tuple[str, ...]:
+    """Name what the question of a user-only dependency shows; its own answer may replace the key."""
+    return tuple(
+        name for name in _with_modes(workflow, variables_in(need.question)) if name != root(need.key or "")
+    )
+
+
+def wanted_by_absence(condition: Condition | None, *, holds: bool = True) -> frozenset[str]:
+    """Name the variables whose absence makes a question apply: they may come with its answer.
+
+    `holds` says whether it is the condition or its opposite that must be true.
+    """
+    match condition:
+        case Compare(operator="notExists" | "exists", variable=name) if "." not in name:
+            return frozenset([name] if (condition.operator == "notExists") is holds else [])
+        case AllOf(conditions=parts) | AnyOf(conditions=parts):
+            return frozenset[str]().union(*(wanted_by_absence(part, holds=holds) for part in parts))
+        case Not(condition=opposite):
+            return wanted_by_absence(opposite, holds=not holds)
+        case _:
+            return frozenset()
+
+
+def _with_modes(workflow: Workflow, paths: Iterable[str]) -> tuple[str, ...]:
+    """Add the activation variables of modes whose defaults supply one of the variables."""
+    names = dict.fromkeys(map(root, paths))
+    for mode in workflow.modes:
+        if not names.keys().isdisjoint(map(root, mode.defaults)):
+            names[root(mode.activation_variable)] = None
+    return tuple(names)

@@ -1,0 +1,114 @@
+"""What can be written at all: plain names, and values of the declared type (rule 19).
+
+The list of conversions is closed, and nothing is guessed.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+import msgspec
+
+from interlock.core.definition.program import Plan
+from interlock.core.run.notices import Notice
+from interlock.core.values import MISSING, Json, Missing, Variables
+
+NOT_TAKEN = "VALUE_NOT_TAKEN"
+
+_DECIMAL = re.compile(r"-?(0|[1-9][0-9]{0,17})(\.[0-9]{1,17})?")
+_PLACEHOLDERS: Mapping[str | None, Json] = {
+    "boolean": "<true | false>",
+    "number": "<a number>",
+    "array": ["<item>"],
+    "object": {"<member>": "<value>"},
+}
+_EXAMPLES: Mapping[str, str] = {
+    "boolean": "true or false",
+    "number": "a number, such as 5",
+    "array": 'a JSON array, such as ["…"]',
+    "object": 'a JSON object, such as {"…": "…"}',
+    "string": "text",
+}
+
+
+def sound(plan: Plan, variables: Variables) -> tuple[dict[str, Json], list[Notice]]:
+    """Return the variables that can be written, in their declared types; say what to send for the others."""
+    taken: dict[str, Json] = {}
+    notices: list[Notice] = []
+    for name, value in variables.items():
+        if "." in name:
+            nested = msgspec.json.encode(_nested(name, value)).decode()
+            text = f"'{name}' is not taken: the name of a variable has no dot. Send {nested}, with all of its"
+            notices.append(Notice(NOT_TAKEN, f"{text} other members."))
+        elif isinstance(typed := converted(plan.types.get(name), value), Missing):
+            kind = plan.types[name]
+            text = f"'{name}' is not taken: it is declared as {kind}. Send {_EXAMPLES.get(kind, kind)}."
+            notices.append(Notice(NOT_TAKEN, text))
+        else:
+            taken[name] = typed
+    return taken, notices
+
+
+def fitting(plan: Plan, variables: Variables) -> dict[str, Json]:
+    """Return what the workflow itself sets, in the declared types and without what does not fit."""
+    return sound(plan, variables)[0]
+
+
+def placeholder(plan: Plan, name: str) -> Json:
+    """Return what stands for a value of the variable in an example."""
+    return _PLACEHOLDERS.get(plan.types.get(name), f"<{name}>")
+
+
+def _nested(path: str, value: Json) -> Json:
+    name, _, rest = path.partition(".")
+    return {name: _nested(rest, value) if rest else value}
+
+
+def converted(kind: str | None, value: Json) -> Json | Missing:
+    """Return the value in the declared type; MISSING if it has none of that type.
+
+    `null` deletes a variable of any type, and an undeclared variable takes every value.
+    """
+    match kind:
+        case _ if value is None:
+            return value
+        case "boolean":
+            return value if isinstance(value, bool) else _boolean(value)
+        case "number":
+            return value if _is_number(value) else _number(value)
+        case "string" if not isinstance(value, (str, list, tuple, Mapping)):
+            return msgspec.json.encode(value).decode()
+        case "string":
+            return value if isinstance(value, str) else MISSING
+        case "array":
+            return value if isinstance(value, (list, tuple)) else _decoded(value, list)
+        case "object":
+            return value if isinstance(value, Mapping) else _decoded(value, dict)
+        case _:
+            return value
+
+
+def _is_number(value: Json) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+def _boolean(value: Json) -> Json | Missing:
+    word = value.strip().casefold() if isinstance(value, str) else ""
+    return {"true": True, "false": False}.get(word, MISSING)
+
+
+def _number(value: Json) -> Json | Missing:
+    text = value.strip() if isinstance(value, str) else ""
+    if not _DECIMAL.fullmatch(text):
+        return MISSING
+    return float(text) if "." in text else int(text)
+
+
+def _decoded(value: Json, kind: type[list[Json]] | type[dict[str, Json]]) -> Json | Missing:
+    if not isinstance(value, str):
+        return MISSING
+    try:
+        return msgspec.json.decode(value, type=kind)
+    except msgspec.DecodeError:  # a ValidationError of another JSON value is one too
+        return MISSING

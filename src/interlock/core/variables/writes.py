@@ -1,0 +1,158 @@
+"""The one door for writes to variables: plain names, declared types, and whose a value is (rules 19 and 26).
+
+From its showing on, a question owns what it shows, reads or sets. What an agent sends for it changes nothing,
+unless the call completes a step that is declared to set it and stands after the question.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator
+
+from interlock.core.definition.program import AskGate, ConfirmStep, DoStep, Plan
+from interlock.core.definition.prompts import text_of
+from interlock.core.definition.workflow import Gate, Step, UserInput
+from interlock.core.run.notices import Notice
+from interlock.core.run.state import Owner, RunState, question_path
+from interlock.core.values import MISSING, Json, Variables
+from interlock.core.variables.roots import input_roots, wanted_by_absence
+from interlock.core.variables.typed_values import fitting, sound
+
+KEPT = "USER_VALUE_KEPT"
+CHANGED = "USER_VALUE_CHANGED"
+
+
+def unowned(
+    plan: Plan, state: RunState, variables: Variables, due: Collection[str] = ()
+) -> tuple[dict[str, Json], list[Notice]]:
+    """Separate what an agent may write from what a question owns, and say what was kept.
+
+    `due` is what the question shows that the run has come to.
+    """
+    taken, notices = sound(plan, variables)
+    held = {*owners(state), *due}
+    kept = {name: value for name, value in taken.items() if name in held}
+    free = {name: value for name, value in taken.items() if name not in held}
+    return free, [*notices, *kept_notices(state, kept)]
+
+
+def owners(state: RunState) -> dict[str, list[tuple[str, Owner]]]:
+    """The questions that own each root, by activity and gate."""
+    owned: dict[str, list[tuple[str, Owner]]] = {}
+    for path, owner in (*state.shown.items(), *state.decided.items()):
+        for name in owner.roots:
+            owned.setdefault(name, []).append((path, owner))
+    return owned
+
+
+def input_id(step: Step, need: UserInput) -> str:
+    """The name under which the user's answer to a dependency is recorded."""
+    return need.key or f"{step.id}:{need.reason}"
+
+
+def answered_roots(
+    plan: Plan,
+    state: RunState,
+    steps: Iterable[Step],
+    reported: Collection[Json],
+    *,
+    decided: bool,
+) -> frozenset[str]:
+    """Name what the questions of these steps show, where the call brings their answers.
+
+    What nobody has set is bound by the user's own answer only: an agent may report it with the answer.
+    """
+    reports = not state.preferences.never_stops  # there an agent's answer is not the user's
+    return frozenset(
+        name
+        for step in steps
+        for need in step.user_input
+        for name in input_roots(plan.workflow, need)
+        if decided or (reports and input_id(step, need) in reported and name in state.variables)
+    )
+
+
+def kept_notices(state: RunState, sent: Variables) -> Iterator[Notice]:
+    """Say which values that were sent have changed nothing, and why."""
+    for name, value in sent.items():
+        current = state.variables.get(name, MISSING)
+        if current == value or (current is MISSING and value is None):
+            continue
+        stays = "unset" if current is MISSING else text_of(state.variables[name])
+        text = f"'{name}' stays {stays}: {why_owned(state, name)}."
+        yield Notice(KEPT, f"{text} The value that was sent is ignored.")
+
+
+def why_owned(state: RunState, name: str) -> str:
+    """Say which question owns a variable."""
+    questions = owners(state).get(name, [])
+    for path, owner in questions:
+        if _is_open(state, owner):
+            return f"checkpoint '{_gate_in(path)}' is open and shows it, reads it or sets it"
+    for path, owner in reversed(questions):
+        if owner is state.decided.get(path):
+            return f"the user has decided it at checkpoint '{_gate_in(path)}'"
+    for path, _ in reversed(questions):
+        return f"the user was shown it when deciding checkpoint '{_gate_in(path)}'"
+    return "the user is shown it with the question that waits for an answer"
+
+
+def _gate_in(path: str) -> str:
+    return path.partition("/")[2]
+
+
+def may_set(plan: Plan, state: RunState, step: Step, name: str) -> bool:
+    """Say whether a step that is completed may set what questions own: each stands before it."""
+    questions = owners(state).get(name, [])
+    if not step.sets(name) or any(_is_open(state, owner) for _, owner in questions):
+        return False
+    return all(_stands_after(plan, state, step, path, owner) for path, owner in questions)
+
+
+def _is_open(state: RunState, owner: Owner) -> bool:
+    return state.open is not None and state.open.key == owner.key
+
+
+def _stands_after(plan: Plan, state: RunState, step: Step, path: str, owner: Owner) -> bool:
+    """Say whether the step is done later than the question was answered, in its round or after it."""
+    if owner.visit != state.visit or _in_later_round(state, owner):
+        return True
+    keys = list(plan.program(state.activity or "").ops)
+    at = _op_of(plan, state, _gate_in(path))
+    return at in keys and keys.index(f"step:{step.id}") >= keys.index(at)
+
+
+def _in_later_round(state: RunState, owner: Owner) -> bool:
+    """Say whether a loop around the question has begun another round since."""
+    rounds = owner.key.rpartition("::")[0]
+    for asked, frame in zip(rounds.split("/") if rounds else (), state.frames, strict=False):
+        loop, _, iteration = asked.rpartition("@")
+        if loop != frame.loop:
+            return False
+        if int(iteration) != frame.iteration:
+            return True
+    return False
+
+
+def _op_of(plan: Plan, state: RunState, gate_id: str) -> str:
+    """The operation that asks a question; that of its step for a user-only dependency."""
+    for key, op in plan.program(state.activity or "").ops.items():
+        match op:
+            case AskGate(gate=gate) | ConfirmStep(gate=gate) if gate.id == gate_id:
+                return key
+            case DoStep(step=step) if any(input_id(step, need) == gate_id for need in step.user_input):
+                return key
+    return ""
+
+
+def brought_with(plan: Plan, state: RunState, gate: Gate, variables: Variables) -> dict[str, Json]:
+    """Return the variables whose absence the question asks for, and which come with its answer."""
+    wanted = wanted_by_absence(gate.condition) - state.variables.keys()
+    taken = fitting(plan, {name: value for name, value in variables.items() if name in wanted})
+    return {name: value for name, value in taken.items() if value is not None}
+
+
+def restored(state: RunState, gate_id: str, sets: Variables) -> dict[str, Json]:
+    """Return what an earlier answer to the gate had set and this one does not, as it was before."""
+    earlier = state.decided.get(question_path(state, gate_id))
+    undo = earlier.undo if earlier is not None else {}
+    return {name: value for name, value in undo.items() if name not in sets}

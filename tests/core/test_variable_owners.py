@@ -32,7 +32,7 @@ from interlock.core.run.commands import (
     StartChild,
     Terms,
 )
-from interlock.core.run.events import ContextSet, GateResolved
+from interlock.core.run.events import ContextSet, GateResolved, QuestionShown
 from interlock.core.run.outcomes import Code, Decided, NeedAnswer, NeedStep, Refusal
 from interlock.core.run.output import Output
 from interlock.core.run.surface_policy import EXECUTION, GATED, NAVIGATION, SESSION, SurfacePolicy
@@ -73,6 +73,12 @@ def go_on(story: Story, target: str = "__terminal__", *done: str, **variables: A
         return story.when(EnterActivity(story.policy, story.now, TERMS, target, claims, variables=variables))
     named = done[0] if done and story.policy is NAVIGATION else None
     return story.ack(notes="done", step=named, **variables)
+
+
+def reask(story: Story, **values: Any) -> Story:
+    if story.policy in (SESSION, GATED):
+        return story.when(EnterActivity(story.policy, story.now, TERMS, "__terminal__", reask=values))
+    return story.when(AcknowledgeStep(story.policy, story.now, TERMS, Output("done"), reask=values))
 
 
 def begin(workflow: Workflow, policy: SurfacePolicy, **variables: Any) -> Story:
@@ -428,3 +434,49 @@ class TestAnswers:
         story.when(AcknowledgeStep(EXECUTION, story.now, TERMS, variables={"at": PRODUCTION}))
         story.ack(approved=True, at=PRODUCTION)
         assert story.state.variables == {"at": STAGING, "approved": False}
+
+
+class TestAskingAgain:
+    @EVERY
+    def test_the_question_is_asked_again_with_the_new_value(self, policy: SurfacePolicy) -> None:
+        story = begin(one_activity(DEPLOY, step("send")), policy, at=STAGING)
+        answer(story, "deploy", "yes")
+        reask(story, at=PRODUCTION)
+        assert isinstance(story.awaited, NeedAnswer)
+        assert "Checkpoint 'deploy' is asked again" in story.said
+        shown = only(story.events, QuestionShown)[-1]
+        assert shown.question == "Deploy to PRODUCTION?"
+        go_on(story, "__terminal__", "send")
+        assert not story.state.finished, "nothing goes on before the answer"
+        answer(story, "deploy", "no")
+        assert story.state.variables == {"at": PRODUCTION, "approved": False}
+        go_on(story, "__terminal__", "send")
+        assert "send" in story.state.done
+
+    def test_an_open_question_is_put_in_new_words(self) -> None:
+        story = begin(one_activity(DEPLOY, step("send")), EXECUTION, at=STAGING)
+        reask(story, at=PRODUCTION)
+        assert only(story.events, QuestionShown)[-1].question == "Deploy to PRODUCTION?"
+        assert story.pending == "deploy"
+
+    def test_it_never_passes(self) -> None:
+        """With these values the question would not apply."""
+        gate = Gate("g", "G", "Go?", DEPLOY.options, Compare("risky", "==", True))
+        story = begin(one_activity(gate, step("send")), EXECUTION, risky=True)
+        reask(story, risky=False)
+        assert story.state.variables == {"risky": True}
+        assert story.pending == "g"
+        answer(story, "g", "no")
+        reask(story, risky=False)
+        assert story.state.variables == {"risky": True, "approved": False}
+
+    def test_another_activity_is_gone_back_to(self) -> None:
+        plan = Activity("plan", "Plan", (DEPLOY,), transitions=(Transition("ship"),))
+        story = begin(
+            activities(plan, Activity("ship", "Ship", (step("send"), step("last")))), EXECUTION, at=STAGING
+        )
+        answer(story, "deploy", "yes")
+        reask(story, at=PRODUCTION)
+        assert story.state.variables["at"] == STAGING
+        assert "'at' stays as it is" in story.said
+        assert story.pending == "last", "the rest of the call was done"

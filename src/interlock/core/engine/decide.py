@@ -7,6 +7,7 @@ from typing import Literal, TypeAlias, assert_never
 import msgspec
 from msgspec.structs import replace
 
+from interlock.core.definition.conditions import holds
 from interlock.core.definition.program import EnterLoop, Plan, RepeatLoop
 from interlock.core.engine.acknowledge import acknowledge, input_required, without_input
 from interlock.core.engine.asking import kept_with, unanswered, with_declines
@@ -14,6 +15,7 @@ from interlock.core.engine.checkpoints import open_checkpoint, resolve_checkpoin
 from interlock.core.engine.claims import gate_open
 from interlock.core.engine.draft import Draft
 from interlock.core.engine.evolve import evolve
+from interlock.core.engine.gates import find_gate, loops_around, question_shown
 from interlock.core.engine.loops import again, begun, extent_of
 from interlock.core.engine.settle import awaited, due_roots, entered
 from interlock.core.engine.transitions import enter
@@ -32,7 +34,7 @@ from interlock.core.run.commands import (
     StartChild,
     StartRun,
 )
-from interlock.core.run.notices import NO_NOTICES, VARIABLES_UNREAD
+from interlock.core.run.notices import NO_NOTICES, VARIABLES_UNREAD, Notice
 from interlock.core.run.outcomes import (
     Ask,
     Awaited,
@@ -45,11 +47,11 @@ from interlock.core.run.outcomes import (
     Refusal,
     run_abandoned,
 )
-from interlock.core.run.state import RunState
+from interlock.core.run.state import RunState, instance
 from interlock.core.run.surface_policy import EXECUTION
 from interlock.core.values import Variables
 from interlock.core.variables.typed_values import sound
-from interlock.core.variables.writes import unowned
+from interlock.core.variables.writes import KEPT, owners, unowned
 
 VARIABLES_BYTES = 256 * 1024
 
@@ -86,9 +88,11 @@ def outcome_of(plan: Plan, state: RunState, command: Command) -> Decided | Refus
     if isinstance(command, (StartRun, StartChild, ReturnChild, AbandonRun, ResolveGap)):
         return _outcome(plan, state, command)
     sent = command.variables
-    if sent and (refusal := _outgrown(state.variables, {**state.variables, **sent})) is not None:
+    if (sent or command.reask) and (
+        refusal := _outgrown(state.variables, {**state.variables, **sent, **command.reask})
+    ) is not None:
         return refusal
-    outcome = _outcome(plan, state, command)
+    outcome = _outcome(plan, state, command) if not command.reask else _asked_again(plan, state, command)
     if isinstance(outcome, Decided) and outcome.state.variables is not state.variables:
         return _outgrown(state.variables, outcome.state.variables) or outcome
     return outcome
@@ -150,6 +154,70 @@ def _outcome(plan: Plan, state: RunState, command: Command) -> Decided | Refusal
             return Decided(tuple(draft.events), draft.state, Done(), notices=notices)
         case _:
             assert_never(command)
+
+
+def _asked_again(plan: Plan, state: RunState, command: _Progress) -> Decided | Refusal:
+    """Ask a question again with new values of what it owns (rule 26); nothing else of the call is done.
+
+    What nobody owns is written like other variables, and what cannot be asked here stays, with a notice.
+    """
+    values, notices = sound(plan, command.reask)
+    owned = owners(state)
+    free = {name: value for name, value in values.items() if name not in owned}
+    anew = {name: value for name, value in values.items() if name in owned}
+    draft = Draft(plan, state, command.policy, command.now)
+    draft.notices.extend(notices)
+    shown = _shown_again(draft, anew) if anew and not state.finished else None
+    if shown is None:
+        outcome = decide(plan, state, replace(command, reask={}, variables={**command.variables, **free}))
+        kept = [Notice(KEPT, _not_here(state, name)) for name in anew]
+        return replace(outcome, notices=outcome.notices.plus([*notices, *kept]))
+    draft.record(e.ContextSet({**free, **anew}, "reask"), shown)
+    text = f"Checkpoint '{shown.gate}' is asked again. Nothing else of the call was done: send it once more"
+    draft.notice("ASKED_AGAIN", f"{text} after the answer.")
+    return draft.decided()
+
+
+def _shown_again(draft: Draft, values: Variables) -> e.QuestionShown | None:
+    """The question that owns all of these, as it is with the new values; None if it cannot be asked here.
+
+    It is the only owner, of this visit and round, and still applies: what was shown is changed by asking.
+    """
+    plan, state, owned = draft.plan, draft.state, owners(draft.state)
+    paths = {path for name in values for path, _ in owned[name]}
+    if len(paths) != 1 or state.exit_to is not None:
+        return None
+    path = paths.pop()
+    owner = state.shown.get(path)
+    found = find_gate(plan, state, path.partition("/")[2])
+    if owner is None or owner.visit != state.visit or found is None:
+        return None
+    if state.open is not None and state.open.key != owner.key:
+        return None
+    here = replace(state, frames=state.frames[: len(loops_around(plan, state, found))])
+    changed = evolve(state, e.ContextSet(values))
+    if instance(here, found.gate.id) != owner.key or not holds(
+        found.gate.condition, plan.scope(changed.variables)
+    ):
+        return None
+    agent = state.open.agent if state.open else ""
+    return question_shown(
+        plan,
+        changed,
+        found.gate,
+        owner.key,
+        draft.now,
+        draft.policy.name,
+        confirms=found.confirms,
+        agent=agent,
+    )
+
+
+def _not_here(state: RunState, name: str) -> str:
+    questions = ", ".join(dict.fromkeys(f"'{path.rpartition('/')[2]}'" for path, _ in owners(state)[name]))
+    return (
+        f"'{name}' stays as it is: it cannot be asked for again here. It belongs to checkpoint {questions}."
+    )
 
 
 def _abandoning(

@@ -214,7 +214,8 @@ def _shown(state: RunState, event: e.QuestionShown) -> RunState:
     if event.input:
         return state
     opened = OpenGate(event.key, event.gate, event.at, event.shown, event.agent)
-    return replace(state, open=opened, yielded=_without_agent(state.yielded, event.agent))
+    answers = {key: option for key, option in state.answers.items() if key != event.key}
+    return replace(state, open=opened, yielded=_without_agent(state.yielded, event.agent), answers=answers)
 
 
 def _asked(state: RunState) -> RunState:

@@ -87,7 +87,9 @@ class AcknowledgeStep(Struct, frozen=True):
 
     `asks_by` is the channel by which the user can be asked now, `declined` are the digests of questions that
     the user was asked for this call and did not answer. `reports` says whether a bare acknowledgement counts
-    as the agent's report of a confirmation. `abandons` lets go of the children that still run (rule 35).
+    as the agent's report of a confirmation. Here and in other commands, `reask` are new values of what a
+    question owns, which is then asked again (rule 26), and `abandons` lets go of the children that still run
+    (rule 35).
     """
 
     policy: SurfacePolicy
@@ -102,6 +104,7 @@ class AcknowledgeStep(Struct, frozen=True):
     reports: bool = True
     client: str = ""
     abandons: bool = False
+    reask: Variables = {}
 
 
 class EnterActivity(Struct, frozen=True):
@@ -119,6 +122,7 @@ class EnterActivity(Struct, frozen=True):
     declined: tuple[str, ...] = ()
     client: str = ""
     abandons: bool = False
+    reask: Variables = {}
 
 
 class OpenCheckpoint(Struct, frozen=True):
@@ -134,6 +138,7 @@ class OpenCheckpoint(Struct, frozen=True):
     asks_by: Channel | None = None
     declined: tuple[str, ...] = ()
     client: str = ""
+    reask: Variables = {}
 
 
 class ResolveCheckpoint(Struct, frozen=True):
@@ -159,6 +164,7 @@ class ResolveCheckpoint(Struct, frozen=True):
     asks_by: Channel | None = None
     declined: tuple[str, ...] = ()
     abandons: bool = False
+    reask: Variables = {}
 
 
 class ResumeWorker(Struct, frozen=True):
@@ -166,6 +172,7 @@ class ResumeWorker(Struct, frozen=True):
     now: int
     agent: str
     variables: Variables = {}
+    reask: Variables = {}
 
 
 class AdvanceLoop(Struct, frozen=True):
@@ -176,6 +183,7 @@ class AdvanceLoop(Struct, frozen=True):
     items: tuple[Json, ...] | None = None
     variables: Variables = {}
     abandons: bool = False
+    reask: Variables = {}
 
 
 class StartChild(Struct, frozen=True):

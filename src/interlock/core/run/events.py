@@ -39,7 +39,7 @@ class ContextSet(RunEvent, frozen=True, tag="context_set"):
     """Variables were written; `by` is the step that is declared to set what a question owns (rule 26)."""
 
     delta: Mapping[str, Json]
-    source: Literal["initial", "agent_delta", "effect", "action", "child"] = "agent_delta"
+    source: Literal["initial", "agent_delta", "effect", "action", "child", "reask"] = "agent_delta"
     by: str = ""
 
 

@@ -171,13 +171,14 @@ class TestTypes:
         story = given(one_activity(gate, step("last"), variables=TYPED)).start(typed="many")
         answer(story, "g", "y")
         assert story.state.variables == {"typed": "many", "flag": True}
-        assert "Checkpoint 'g' did not set 'size'" in story.said
+        assert "'size' is not taken: the effect of checkpoint 'g'" in story.said
 
     def test_items_of_a_loop_too(self) -> None:
         loop = Loop("each", "Each", "forEach", (step("do"),), items="parts", item_var="at")
         story = given(one_activity(loop, variables=TYPED)).start(parts=[STAGING, "x"])
         assert story.state.variables["at"] == STAGING
         assert "at" not in story.ack().state.variables
+        assert "'at' is not taken: the item of loop 'each'" in story.said
 
     def test_what_a_child_returns_too(self) -> None:
         story = given(one_activity(step("send"), variables=TYPED)).start()

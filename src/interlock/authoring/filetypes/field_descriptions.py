@@ -317,7 +317,7 @@ _WORKFLOWS: Mapping[type[Struct], Mapping[str, str]] = {
     },
     steps.VariableSource: {
         "name": "The name that conditions, prompts and effects use.",
-        "type": "The type that its values have: others are converted or not taken. Without it any value is.",
+        "type": "The type of its values: others are converted or refused. Without it, any value is taken.",
         "description": "What it means and which values it can have.",
         "defaultValue": "The value that comparisons and prompts see while nobody has set the variable; "
         "`exists` does not see it.",

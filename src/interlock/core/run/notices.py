@@ -64,12 +64,7 @@ def of_events(events: Iterable[e.Event], state: RunState) -> Iterator[Notice]:
     happened = list(events)
     first = state.gaps_ever + 1 - sum(isinstance(event, e.GapRecorded) for event in happened)
     yield from _passed_over(happened)
-    for event in happened:
-        if not isinstance(event, e.GateResolved):
-            continue
-        for name in event.unfit:
-            text = f"Checkpoint '{event.gate}' did not set '{name}': the value has not the declared type."
-            yield Notice("VALUE_NOT_TAKEN", text)
+    yield from _unfit(happened)
     for gap in state.gap_list:
         if state.finished or gap.number >= first:
             yield Notice("GAP", gap.text)
@@ -78,6 +73,22 @@ def of_events(events: Iterable[e.Event], state: RunState) -> Iterator[Notice]:
         yield Notice("GAP_OPEN", HOW_GAPS_CLOSE)
     if state.finished and (left_out := state.gaps_ever - len(state.gap_list)):
         yield Notice("GAPS_OMITTED", f"{left_out} earlier gaps are not listed here; the log has them all.")
+
+
+def _unfit(events: Iterable[e.Event]) -> Iterator[Notice]:
+    """Name the variables that a workflow's own value has not the declared type for."""
+    for event in events:
+        match event:
+            case e.GateResolved():
+                names, where = event.unfit, f"effect of checkpoint '{event.gate}'"
+            case e.LoopEntered() | e.LoopIterated():
+                names = tuple(name for name, value in event.sets.items() if value is None)
+                where = f"item of loop '{event.loop}'"
+            case _:
+                continue
+        for name in names:
+            text = f"'{name}' is not taken: the {where} has not the type that is declared for it."
+            yield Notice("VALUE_NOT_TAKEN", text)
 
 
 def _passed_over(events: Iterable[e.Event]) -> Iterator[Notice]:

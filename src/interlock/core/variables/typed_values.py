@@ -38,7 +38,7 @@ def sound(plan: Plan, variables: Variables) -> tuple[dict[str, Json], list[Notic
     notices: list[Notice] = []
     for name, value in variables.items():
         if "." in name:
-            nested = msgspec.json.encode(_nested(name, value)).decode()
+            nested = msgspec.json.encode(_nested(name, "<value>")).decode()
             text = f"'{name}' is not taken: the name of a variable has no dot. Send {nested}, with all of its"
             notices.append(Notice(NOT_TAKEN, f"{text} other members."))
         elif isinstance(typed := converted(plan.types.get(name), value), Missing):

@@ -169,7 +169,7 @@ def _asked_again(plan: Plan, state: RunState, command: _Progress) -> Decided | R
     draft.notices.extend(notices)
     shown = _shown_again(draft, anew) if anew and not state.finished else None
     if shown is None:
-        outcome = decide(plan, state, replace(command, reask={}, variables={**command.variables, **free}))
+        outcome = outcome_of(plan, state, replace(command, reask={}, variables={**command.variables, **free}))
         kept = [Notice(KEPT, _not_here(state, name)) for name in anew]
         return replace(outcome, notices=outcome.notices.plus([*notices, *kept]))
     draft.record(e.ContextSet({**free, **anew}, "reask"), shown)

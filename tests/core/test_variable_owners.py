@@ -59,7 +59,7 @@ def step(name: str, *sets: str, **fields: Any) -> Step:
 
 def answer(story: Story, gate: str, option: str, **variables: Any) -> Story:
     """Open the question where the surface asks for that, and answer it."""
-    if story.policy is SESSION and story.state.open is None:
+    if story.policy is SESSION and story.state.active is None:
         story.when(OpenCheckpoint(SESSION, story.now, TERMS, gate, "agent"))
     return story.when(
         ResolveCheckpoint(story.policy, story.now, TERMS, "agent", gate, option, variables=variables)
@@ -73,6 +73,12 @@ def go_on(story: Story, target: str = "__terminal__", *done: str, **variables: A
         return story.when(EnterActivity(story.policy, story.now, TERMS, target, claims, variables=variables))
     named = done[0] if done and story.policy is NAVIGATION else None
     return story.ack(notes="done", step=named, **variables)
+
+
+def put(story: Story, gate: str) -> None:
+    """Have the question put that the run has come to, where reaching it does not."""
+    if story.policy in (SESSION, GATED):
+        story.when(OpenCheckpoint(story.policy, story.now, TERMS, gate, "agent" * (story.policy is SESSION)))
 
 
 def reask(story: Story, **values: Any) -> Story:
@@ -191,6 +197,7 @@ class TestShown:
     @EVERY
     def test_what_was_shown_stays(self, policy: SurfacePolicy) -> None:
         story = begin(one_activity(DEPLOY, step("send")), policy, at=STAGING)
+        put(story, "deploy")
         answer(story, "deploy", "yes", at=PRODUCTION)
         assert "'at' stays" in story.said
         go_on(story, "__terminal__", "send", at=PRODUCTION, approved=False)
@@ -200,17 +207,17 @@ class TestShown:
     def test_a_question_is_not_changed_while_it_waits(self, policy: SurfacePolicy) -> None:
         """A8: a refused call keeps what it brings, but for what the question shows or reads."""
         story = begin(one_activity(DEPLOY, step("send")), policy, at=STAGING)
-        if policy is SESSION:
-            story.when(OpenCheckpoint(SESSION, story.now, TERMS, "deploy", "agent"))
-        story.when(EnterActivity(policy, story.now, TERMS, "nowhere", variables={"at": PRODUCTION, "x": 1}))
+        put(story, "deploy")
+        story.when(EnterActivity(policy, story.now, TERMS, "main", variables={"at": PRODUCTION, "x": 1}))
         assert isinstance(story.outcome, Refusal)
         assert story.state.variables == {"at": STAGING, "x": 1}
 
     @pytest.mark.parametrize("policy", [SESSION, GATED], ids=lambda it: it.name)
     def test_a_question_is_not_talked_out_of_its_condition(self, policy: SurfacePolicy) -> None:
-        """A9: it is due, whether or not somebody has opened it."""
+        """A9: once a refusal has put the question, what its condition reads is not the agent's to set."""
         gate = Gate("g", "G", "Go?", (Option("y", "Y"),), Compare("risky", "==", True))
         story = begin(one_activity(gate, step("send")), policy, risky=True)
+        story.when(EnterActivity(policy, story.now, TERMS, "__terminal__"))
         for _ in range(2):
             story.when(EnterActivity(policy, story.now, TERMS, "__terminal__", variables={"risky": False}))
             assert isinstance(story.outcome, Refusal)

@@ -231,6 +231,7 @@ class Visit(Struct):
 
     outputs: dict[str, Any] = {}
     variables: dict[str, Any] = {}
+    again: list[dict[str, Any]] = []  # what steps of a loop hand in for further rounds
     target: str | None = None
 
 
@@ -254,6 +255,7 @@ class ActivityTextAgent(TextAgent):
     def progress(self, tool: str, **arguments: Any) -> str:
         """Make a call that takes the work along: a manifest of the steps, and the variables they set."""
         manifest = [{"step_id": step, "output": output} for step, output in self.visit.outputs.items()]
+        manifest += self.visit.again
         return self.tell(tool, step_manifest=manifest, variables=self.visit.variables, **arguments)
 
     def read_token(self, text: str) -> None:
@@ -333,9 +335,28 @@ class ActivityTextAgent(TextAgent):
             r"^Next: Call next_activity with activity_id '([^']+)' first", text, re.MULTILINE
         ):
             self.visit.target = first[1]
-        elif not self.end_loop(text) and not self.take_missing(text):
+        elif self.take_due(text):
+            self.end_loop(text)
+        elif not self.take_missing(text):
             return text
         return None
+
+    def take_due(self, told: str) -> bool:
+        """Do the steps of a round that a text says is due; say whether it does."""
+        due = re.search(r"Do its steps and send them in step_manifest: ([\w, -]+)\.", told)
+        if due is not None:
+            self.visit.again += [self.another_round(step) for step in due[1].split(", ")]
+        return due is not None
+
+    def another_round(self, step: str) -> dict[str, Any]:
+        """Return what a step of a loop hands in once more; its decision ends the loop."""
+        sent = self.visit.outputs.get(step, {"notesMarkdown": WORDY, "artifacts": []})
+        notes = f"{sent['notesMarkdown']} Round {len(self.visit.again) + 2}."
+        artifacts = [
+            {**artifact, "decision": "stop"} if artifact.get("kind") == "wr.loop_control" else artifact
+            for artifact in sent["artifacts"]
+        ]
+        return {"step_id": step, "output": {"notesMarkdown": notes, "artifacts": artifacts}}
 
 
 class SessionTextAgent(ActivityTextAgent):
@@ -391,6 +412,7 @@ class SessionTextAgent(ActivityTextAgent):
         missing = re.search(r"^before next_activity: (.+)$", text, re.MULTILINE)
         self.take_missing(missing[1] if missing else "")
         self.take_requirements(missing[1] if missing else "")
+        self.take_due(missing[1] if missing else "")
         open_exits = [exit_.partition(" ")[0] for exit_ in exits.split("; ")]
         expected = [exit_.partition(" ")[0] for exit_ in exits.split("; ") if exit_.endswith("(expected)")]
         self.visit.target = self.rotate([*expected * 3, *open_exits], exits)
@@ -428,6 +450,8 @@ class GatedTextAgent(ActivityTextAgent):
             r"^Next: Call respond_checkpoint with checkpoint_id: ([\w.-]+)\.$", text, re.MULTILINE
         ):
             return self._answer(gate[1], {})
+        if "\nNext: Go on with the activity." in text:
+            return self._work({"resolved": True, "remaining_checkpoints": []})
         if held := re.search(r"^Cannot dismiss checkpoint '([^']+)': its condition holds", text):
             return self._answer(held[1], {})
         if not text.startswith("{"):
@@ -452,6 +476,7 @@ class GatedTextAgent(ActivityTextAgent):
             self.take_in(body)
             self.take_missing(self.missing)
             self.take_requirements(self.missing)
+            self.take_due(self.missing)
             named = re.search(r"Call respond_checkpoint with checkpoint_id: ([\w.-]+)\.", self.missing)
             self.activity, self.missing = body, ""
             if named is not None and not body["pending_checkpoints"]:
@@ -464,8 +489,8 @@ class GatedTextAgent(ActivityTextAgent):
         branches = [branch for point in self.activity.get("decisions", []) for branch in point["branches"]]
         targets += [branch["transitionTo"] for branch in branches if branch.get("transitionTo")]
         expected = [body["expected_next"]] if "expected_next" in body else []
-        target = self.rotate([*expected * 3, *targets], self.activity["id"])
-        self._again = lambda: self.progress("next_activity", activity_id=target)
+        self.visit.target = self.rotate([*expected * 3, *targets], self.activity["id"])
+        self._again = lambda: self.progress("next_activity", activity_id=self.visit.target)
         return self._again()
 
     def _answer(self, gate: str, body: dict[str, Any]) -> str:

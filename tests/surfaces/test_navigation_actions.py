@@ -199,7 +199,8 @@ def test_where_the_user_has_decided_only_that_option_counts(policy: str) -> None
     plan, terms = one_gate(), Terms(decisions=policy)  # type: ignore[arg-type]
     started = decide(plan, RunState(), StartRun(NAVIGATION, 0, "h", "bundled", PRESETS["guided"]))
     assert isinstance(started, Decided)
-    decisions = {"ship": Decision("no", "cli")}
+    assert started.state.open is not None
+    decisions = {started.state.open.shown: Decision("no", "cli")}
     found = moves(plan, started.state, terms, decisions)
     assert [move.options for move in found.required] == [("no",)]
     told = ResolveCheckpoint(NAVIGATION, 1, terms, "agent", "ship", "no", decisions=decisions)

@@ -49,7 +49,8 @@ def test_the_documented_warnings_in_their_words(bench: Bench) -> None:
         "Include a manifest to enable step completion validation.",
         "Empty activity_manifest provided. Omit the parameter if no activities have been completed.",
         "Activity 'build' is not a direct transition from 'finish'. Valid transitions: [__terminal__]",
-        "Gap 2 (critical): Checkpoint 'scope' of activity 'gather' was left out on the way to 'build'.",
+        "Gap 2 (critical, for the user to resolve): "
+        "Checkpoint 'scope' of activity 'gather' was left out on the way to 'build'.",
     ]
     answer = agent.go(
         "finish",

@@ -108,6 +108,8 @@ def _behind(
 ) -> NeedAnswer | Refusal | None:
     """Return what comes of a gate that the run has come past; None if it is ahead."""
     plan, state, gate = draft.plan, draft.state, found.gate
+    if (opened := state.open) is not None and opened.gate == gate.id:
+        return NeedAnswer(opened.key, gate, opened.opened_at, found.confirms)
     loops = loops_around(plan, state, found)
     inside = replace(state, frames=state.frames[: len(loops)])
     keys = [*plan.program(state.activity or "").ops, END]
@@ -127,7 +129,7 @@ def _behind(
         is_only = not loops or (is_meant and wanted in (None, inside.frames[-1].iteration + 1))
         return _already_answered(inside, gate, key) if is_only else None
     dismisses = isinstance(command, ResolveCheckpoint) and command.condition_not_met
-    if key in state.passed and (dismisses or state.open is None or state.open.key == key):
+    if key in state.passed and (dismisses or state.open is None):
         return NeedAnswer(key, gate, draft.now, found.confirms)
     if ahead or loops:
         return None

@@ -162,6 +162,7 @@ class Walk:
         about: dict[str, Json] = {"loop": loop.id, "iteration": event.iteration + 1}
         about["condition"] = "; ".join(goes_by(loop))
         about["steps"] = [step.id for step in steps]
+        about["steered"] = loop.steered
         return Refusal(Code.ROUND_DUE, {**about, **self.heading})
 
     def _brings_another(self, loop: Loop) -> bool:

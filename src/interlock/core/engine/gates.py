@@ -91,8 +91,8 @@ def gate_ids(plan: Plan, state: RunState) -> tuple[str, ...]:
 def pending_gates(plan: Plan, state: RunState) -> tuple[Gate, ...]:
     """The required gates that the visit has yet to answer, in order of place: what `gated` calls pending.
 
-    One that a false condition let pass stays among them, and can be dismissed. One in a loop is pending
-    while another round of it is to come.
+    One that a false condition let pass stays among them, and can be dismissed. One that is answered in its
+    round comes last if a counted loop has rounds left.
     """
     if state.activity is None or state.exit_to is not None or state.finished:
         return ()
@@ -100,6 +100,7 @@ def pending_gates(plan: Plan, state: RunState) -> tuple[Gate, ...]:
     ahead = state.next_key == ""
     loops: list[EnterLoop] = []
     pending: list[Gate] = []
+    later: list[Gate] = []
     for op in ops.values():
         ahead = ahead or op.key == state.next_key
         match op:
@@ -108,11 +109,15 @@ def pending_gates(plan: Plan, state: RunState) -> tuple[Gate, ...]:
             case RepeatLoop():
                 loops.pop()
             case AskGate() | ConfirmStep():
-                if _is_asked(plan, state, op) and _is_pending(plan, state, op.gate, loops, ahead=ahead):
+                if not _is_asked(plan, state, op):
+                    continue
+                if _is_pending(plan, state, op.gate, loops, ahead=ahead):
                     pending.append(op.gate)
+                elif any(frame.iteration + 1 < (frame.total or 0) for frame in state.frames[: len(loops)]):
+                    later.append(op.gate)
             case DoStep():
                 continue
-    return tuple(pending)
+    return (*pending, *later)
 
 
 def _is_asked(plan: Plan, state: RunState, op: AskGate | ConfirmStep) -> bool:
@@ -127,11 +132,8 @@ def _is_pending(plan: Plan, state: RunState, gate: Gate, loops: Sequence[EnterLo
     if [frame.loop for frame in inside] != [loop.loop.id for loop in loops]:
         return ahead  # its loop has yet to begin, or is over
     key = instance(replace(state, frames=inside), gate.id)
-    if key in state.waived:
-        return False
-    if not is_answered(plan, state, gate, key) and (ahead or key in state.passed):
-        return True
-    return any(frame.total is None or frame.iteration + 1 < frame.total for frame in inside)
+    is_settled = key in state.waived or is_answered(plan, state, gate, key)
+    return not is_settled and (ahead or key in state.passed)
 
 
 def is_answered(plan: Plan, state: RunState, gate: Gate, key: str) -> bool:

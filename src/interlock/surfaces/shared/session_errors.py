@@ -113,6 +113,8 @@ def _next_action(refusal: Refusal) -> str:
             return f"Send in variables: {names(about, 'variables')}."
         case Code.ROUND_DUE:
             round_ = f"Do its steps and send them in step_manifest: {names(about, 'steps')}."
+            if about.get("steered"):
+                return f"{round_} When it is over, the artifact wr.loop_control says so (decision: stop)."
             return f"{round_} If the loop is over, send the variables that end it."
         case Code.CHECKPOINT_NOT_FOUND if about.get("checkpoints"):
             return f"Send one of these as checkpoint_id: {names(about, 'checkpoints')}."

@@ -23,7 +23,7 @@ from interlock.core.definition.workflow import (
     Transition,
     Workflow,
 )
-from interlock.core.engine.exits import possible_exits
+from interlock.core.engine.paths.exits import possible_exits
 from support.authored import diagnostics, write
 from support.generated import workflows
 from support.story import activities

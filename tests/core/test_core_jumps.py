@@ -23,7 +23,7 @@ from interlock.core.definition.workflow import (
     Workflow,
 )
 from interlock.core.engine.evolve import evolve
-from interlock.core.engine.exits import exits
+from interlock.core.engine.paths.exits import exits
 from interlock.core.run import events as e
 from interlock.core.run.commands import EnterActivity, OpenCheckpoint, ResolveCheckpoint, Terms
 from interlock.core.run.outcomes import Code, Decided, Refusal

@@ -17,7 +17,7 @@ from interlock.core.definition.workflow import (
     Variable,
     Workflow,
 )
-from interlock.core.engine.exits import chosen_exit, exits, fallback_exit, possible_exits
+from interlock.core.engine.paths.exits import chosen_exit, exits, fallback_exit, possible_exits
 from interlock.core.run.state import RunState
 from support.story import activities
 

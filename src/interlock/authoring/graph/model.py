@@ -13,7 +13,7 @@ from msgspec import Struct
 from interlock.authoring.lint.contradictions import are_opposites, contradicts
 from interlock.core.definition.conditions import AllOf, Condition, Scope, describe, holds, variables_of
 from interlock.core.definition.workflow import Activity, Gate, Item, Loop, Step, Workflow
-from interlock.core.engine.exits import PossibleExit, possible_exits
+from interlock.core.engine.paths.exits import PossibleExit, possible_exits
 
 RowKind = Literal["step", "gate", "loop"]
 

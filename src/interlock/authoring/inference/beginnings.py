@@ -7,7 +7,7 @@ from msgspec.structs import replace
 from interlock.authoring.compile.items import CompileDraft
 from interlock.authoring.text.locations import SourceLocation
 from interlock.core.definition.workflow import Loop, Workflow, walk
-from interlock.core.engine.exits import possible_exits
+from interlock.core.engine.paths.exits import possible_exits
 
 
 def with_beginning(workflow: Workflow, at: SourceLocation, draft: CompileDraft) -> Workflow:

@@ -17,7 +17,7 @@ from interlock.authoring.text.locations import SourceLocation
 from interlock.core.definition.conditions import Condition, describe
 from interlock.core.definition.program import LOOP_CONTROL, steering_steps
 from interlock.core.definition.workflow import Activity, Gate, Item, Loop, Step, Transition, Workflow, walk
-from interlock.core.engine.exits import fallback_exit, possible_exits
+from interlock.core.engine.paths.exits import fallback_exit, possible_exits
 
 LONGEST_PROMPT = 8192
 FEW_ACTIVITIES = 12

@@ -11,8 +11,8 @@ from typing import Literal
 from msgspec import Struct
 
 from interlock.core.definition.workflow import Gate, Item, Loop, Step, Workflow, walk
-from interlock.core.engine.exits import possible_exits
 from interlock.core.engine.gates import entrance_gate
+from interlock.core.engine.paths.exits import possible_exits
 from interlock.core.run import events as e
 
 PartKind = Literal["step", "gate", "option", "loop", "skip", "transition"]

@@ -10,7 +10,7 @@ from msgspec import Struct
 from interlock.authoring.simulate.coverage import CoveragePart, label, parts_of
 from interlock.authoring.simulate.explore import MOST_STATES, Explored, explore
 from interlock.core.definition.workflow import Workflow
-from interlock.core.engine.exits import possible_exits
+from interlock.core.engine.paths.exits import possible_exits
 from interlock.core.run.outcomes import Done, NeedAnswer, NeedInput, NeedStep
 
 

@@ -19,7 +19,7 @@ from interlock.core.definition.program import (
     RepeatLoop,
 )
 from interlock.core.definition.workflow import Action, Activity, Item, Loop, walk
-from interlock.core.engine.exits import PossibleExit, possible_exits
+from interlock.core.engine.paths.exits import PossibleExit, possible_exits
 
 
 class Liveness:

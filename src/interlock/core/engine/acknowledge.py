@@ -20,8 +20,8 @@ from interlock.core.engine.decisions import (
     waits_for_user,
 )
 from interlock.core.engine.draft import Draft
-from interlock.core.engine.exits import exits
 from interlock.core.engine.gates import needs_confirmation, question_of
+from interlock.core.engine.paths.exits import exits
 from interlock.core.engine.requirements import DIVERGENCE, examine, observations
 from interlock.core.engine.settle import CIRCLE, REST, sets_of
 from interlock.core.run import events as e

@@ -17,8 +17,8 @@ from interlock.core.engine.draft import Draft
 from interlock.core.engine.evolve import evolve
 from interlock.core.engine.gates import find_gate, loops_around, question_shown
 from interlock.core.engine.loops import again, begun, extent_of
+from interlock.core.engine.paths.transitions import enter
 from interlock.core.engine.settle import awaited, due_roots, entered
-from interlock.core.engine.transitions import enter
 from interlock.core.run import events as e
 from interlock.core.run.commands import (
     AbandonRun,

@@ -16,9 +16,9 @@ from interlock.core.definition.program import END, DoStep, Plan
 from interlock.core.definition.workflow import Gate, Step
 from interlock.core.engine.decisions import waits_for_user
 from interlock.core.engine.draft import Draft
-from interlock.core.engine.exits import deciding_variables, exits
 from interlock.core.engine.gates import question_of
 from interlock.core.engine.loops import goes_by
+from interlock.core.engine.paths.exits import deciding_variables, exits
 from interlock.core.engine.requirements import examine
 from interlock.core.engine.settle import settle
 from interlock.core.run.commands import Decision, Terms

@@ -15,7 +15,6 @@ from interlock.core.definition.conditions import describe, holds, unset_in
 from interlock.core.definition.program import END, AskGate, ConfirmStep, DoStep, EnterLoop, Plan, RepeatLoop
 from interlock.core.definition.workflow import Action
 from interlock.core.engine.evolve import evolve
-from interlock.core.engine.exits import ChosenExit, chosen_exit, deciding_variables, exits, unset_before
 from interlock.core.engine.gates import (
     applies,
     entrance_gate,
@@ -26,8 +25,9 @@ from interlock.core.engine.gates import (
     question_of,
     question_shown,
 )
-from interlock.core.engine.jumps import left_unanswered
 from interlock.core.engine.loops import enter_loop, repeat_loop
+from interlock.core.engine.paths.exits import ChosenExit, chosen_exit, deciding_variables, exits, unset_before
+from interlock.core.engine.paths.jumps import left_unanswered
 from interlock.core.run import events as e
 from interlock.core.run.outcomes import (
     Awaited,

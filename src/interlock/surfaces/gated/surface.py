@@ -15,8 +15,8 @@ from interlock.core.definition.workflow import Activity, Gate
 from interlock.core.engine.decide import decide
 from interlock.core.engine.decisions import waits_for_user
 from interlock.core.engine.evolve import evolved
-from interlock.core.engine.exits import chosen_exit, exits
 from interlock.core.engine.gates import auto_advances, find_gate, pending_gates, question_of
+from interlock.core.engine.paths.exits import chosen_exit, exits
 from interlock.core.run.commands import Claim, OpenCheckpoint
 from interlock.core.run.events import GateResolved
 from interlock.core.run.outcomes import Ask, Code, NeedAnswer, Refusal

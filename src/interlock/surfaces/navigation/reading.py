@@ -11,7 +11,7 @@ from interlock.authoring.diagnostics.diagnostic import Diagnostic
 from interlock.authoring.library import Library, Loaded
 from interlock.core.definition.program import gates_of
 from interlock.core.definition.workflow import Activity, Workflow
-from interlock.core.engine.exits import entry_activities, possible_exits
+from interlock.core.engine.paths.exits import entry_activities, possible_exits
 from interlock.core.values import Json
 from interlock.surfaces.call import Call, Outcome, Reply
 from interlock.surfaces.navigation import params as p

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from interlock.authoring.diagnostics.diagnostic import Diagnostic
 from interlock.core.engine.decide import decide
 from interlock.core.engine.evolve import evolved
-from interlock.core.engine.exits import entry_activities
+from interlock.core.engine.paths.exits import entry_activities
 from interlock.core.run.commands import AcknowledgeStep, EnterActivity, ResolveCheckpoint
 from interlock.core.run.events import GateResolved
 from interlock.core.run.notices import Notice

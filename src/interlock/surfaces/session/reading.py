@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from msgspec.structs import replace
 
 from interlock.core.definition.prompts import filled, filling
-from interlock.core.engine.exits import exits
 from interlock.core.engine.gates import ruled_out
 from interlock.core.engine.loops import rounds
+from interlock.core.engine.paths.exits import exits
 from interlock.core.hashing import digest_of
 from interlock.ledger.runs.shared_sessions import Calling
 from interlock.surfaces.call import Call, Outcome, Reply

@@ -16,7 +16,7 @@ from interlock.authoring.library import Listed, Shadowed
 from interlock.core.definition.workflow import Activity, Gate, Workflow
 from interlock.core.engine.acknowledge import resolves_gaps
 from interlock.core.engine.decide import decide, outcome_of
-from interlock.core.engine.transitions import outstanding
+from interlock.core.engine.paths.transitions import outstanding
 from interlock.core.run.commands import AbandonRun, Claim, EnterActivity, ResolveCheckpoint
 from interlock.core.run.notices import Notice, Notices
 from interlock.core.run.outcomes import Ask, Decided, Refusal

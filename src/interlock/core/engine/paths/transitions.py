@@ -11,8 +11,8 @@ from interlock.core.definition.program import Plan
 from interlock.core.engine.acknowledge import resolve_late
 from interlock.core.engine.claims import Outlook, Walk, gate_open, take_with_claims
 from interlock.core.engine.draft import Draft
-from interlock.core.engine.exits import ChosenExit, chosen_exit, exits
-from interlock.core.engine.jumps import gone_back_before, left_out
+from interlock.core.engine.paths.exits import ChosenExit, chosen_exit, exits
+from interlock.core.engine.paths.jumps import gone_back_before, left_out
 from interlock.core.engine.settle import arrived, consequences, entered, left
 from interlock.core.run import events as e
 from interlock.core.run.commands import EnterActivity

@@ -21,7 +21,7 @@ from interlock.core.definition.program import (
     RepeatLoop,
 )
 from interlock.core.definition.workflow import TERMINAL, Step
-from interlock.core.engine.exits import exits, is_chosen, past_skipped
+from interlock.core.engine.paths.exits import exits, is_chosen, past_skipped
 from interlock.core.run.state import RunState
 
 

@@ -106,26 +106,39 @@ class ModernCaller:
 
     def call(self, tool: str, **arguments: Any) -> Any:
         """Call a tool and return its structured answer."""
-        params = {"name": tool, "arguments": arguments, "_meta": META}
-        body = msgspec.json.encode({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params})
-        headers = {
-            "Content-Type": "application/json",
-            "Accept": "application/json, text/event-stream",
-            "MCP-Protocol-Version": MODERN,
-            "Mcp-Method": "tools/call",
-            "Mcp-Name": tool,
-        }
+        body, headers = modern_request({"name": tool, "arguments": arguments})
         self._connection.request("POST", "/mcp", body, {**headers, **self._token})
         response = self._connection.getresponse()
         content = response.read()
         if response.status != 200:
             raise UnexpectedStatus(response.status, content)
-        if response.headers["Content-Type"].startswith("text/event-stream"):  # the call could wait
-            content = content.rpartition(b"data: ")[2]
-        return msgspec.json.decode(content)["result"]["structuredContent"]
+        return modern_result(response.headers["Content-Type"], content)["structuredContent"]
 
     def close(self) -> None:
         self._connection.close()
+
+
+def modern_request(
+    params: Mapping[str, Any], capabilities: Mapping[str, Any] | None = None
+) -> tuple[bytes, dict[str, str]]:
+    """Return the body and the headers of a tool call of the modern era."""
+    meta = {**META, "io.modelcontextprotocol/clientCapabilities": capabilities or {}}
+    message = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {**params, "_meta": meta}}
+    headers = {
+        "Content-Type": "application/json",
+        "Accept": "application/json, text/event-stream",
+        "MCP-Protocol-Version": MODERN,
+        "Mcp-Method": "tools/call",
+        "Mcp-Name": params["name"],
+    }
+    return msgspec.json.encode(message), headers
+
+
+def modern_result(content_type: str, content: bytes) -> Any:
+    """Return the result in an answer of the modern era."""
+    if content_type.startswith("text/event-stream"):  # the call could wait
+        content = content.rpartition(b"data: ")[2]
+    return msgspec.json.decode(content)["result"]
 
 
 def require_serve() -> None:

@@ -1,0 +1,58 @@
+"""Each attack is made in this process, and then on real servers of both eras and over HTTP."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from support.harness import Bench
+from support.killed_servers import AlternatingBench, HttpBench, ServerBench
+
+HERE = Path(__file__).parent
+BENCHES = {
+    "in process": Bench,
+    "killed servers": ServerBench,
+    "two processes": AlternatingBench,
+    "http": HttpBench,
+}
+
+
+@pytest.fixture(
+    params=[
+        pytest.param(kind, marks=[] if kind is Bench else pytest.mark.slow, id=name)
+        for name, kind in BENCHES.items()
+    ]
+)
+def bench(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Bench]:
+    bench: Bench = request.param(tmp_path)
+    yield bench
+    bench.close()
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Of the variants of an attack, real servers see one for each surface: one that succeeds, if any does."""
+    seen: dict[tuple[object, ...], pytest.Item] = {}
+    for item in items:
+        case = _on_a_server(item)
+        if case and (case not in seen or not seen[case].get_closest_marker("xfail")):
+            seen[case] = item
+    items[:] = [item for item in items if not (case := _on_a_server(item)) or seen[case] is item]
+
+
+def _on_a_server(item: pytest.Item) -> tuple[object, ...]:
+    """Return which attack on which real server this is; nothing if it is none, or none of ours."""
+    if not isinstance(item, pytest.Function) or not hasattr(item, "callspec") or item.path.parent != HERE:
+        return ()
+    values = item.callspec.params
+    bench = values.get("bench", Bench)
+    return () if bench is Bench else (item.path, item.originalname, bench, values.get("surface"))
+
+
+@pytest.fixture
+def here(tmp_path: Path) -> Iterator[Bench]:
+    """A bench in this process only: for what people do at a terminal, in the console or with a file."""
+    bench = Bench(tmp_path)
+    yield bench
+    bench.close()

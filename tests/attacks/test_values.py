@@ -1,0 +1,386 @@
+"""Attacks on values: what a question showed and what its answer set is not the agent's to change."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from interlock.ledger.decisions.inbox import decide_question
+from support.attacker import (
+    AUTO,
+    EVERY,
+    STEPWISE,
+    USER,
+    Attacker,
+    activity,
+    equals,
+    held,
+    on,
+    question,
+    sets,
+    step,
+    write_activities,
+)
+from support.harness import Bench, gate, steps, workflow
+
+APPROVED = {"yes": sets(approved=True), "no": sets(approved=False)}
+LAUNCH = step("launch", "Launch it at {{target}}.", condition=equals("approved", True))
+TO_THE_END = ("prepare", ">ship", "send", "launch", ">__terminal__")
+
+
+def refused_by_the_user(bench: Bench, surface: str, shown: str, **variables: Any) -> Attacker:
+    """An agent whose user has said no in the inbox."""
+    agent = Attacker(bench, surface, USER)
+    agent.start(**variables)
+    agent.reach("deploy")
+    assert agent.user_decides("deploy", "no") == shown
+    agent.use_decision("deploy", "no")
+    return agent
+
+
+@on(*EVERY, red="A2: a key with a dot is written beside the variable, and wins when it is read")
+def test_a2_dotted_keys_do_not_rewrite_what_a_user_decided(bench: Bench, surface: str) -> None:
+    answers = {"yes": sets(approval={"status": "granted"}), "no": sets(approval={"status": "refused"})}
+    launch = step(
+        "launch", "Deploy to {{at.host}} now.", condition=equals("approval.status", "granted"), required=True
+    )
+    write_activities(
+        bench,
+        activity("plan", question("deploy", "Deploy to {{at}}?", **answers), step("prepare"), to="ship"),
+        activity("ship", step("send", "Send it to {{at.host}}."), launch),
+        at="object",
+        approval="object",
+    )
+    shown = 'Deploy to {"host":"staging"}?'
+    agent = refused_by_the_user(bench, surface, shown, at={"host": "staging"})
+    agent.walk(*TO_THE_END, **{"at.host": "PRODUCTION", "approval.status": "granted"})
+    held(not agent.has_done("launch"), f"launched although the user said no: {agent.variables}")
+    held("PRODUCTION" not in agent.text, agent.text)
+
+
+@on(*EVERY, red="A2: a key with a dot is written beside the variable, and wins when it is read")
+def test_a2_dotted_keys_do_not_change_what_a_user_was_shown(bench: Bench, surface: str) -> None:
+    write_activities(
+        bench,
+        activity("plan", question("deploy", "Deploy to {{at}}?", **APPROVED), step("prepare"), to="ship"),
+        activity("ship", step("send"), step("launch", condition=equals("at.host", "PRODUCTION"))),
+        at="object",
+        approved="boolean",
+    )
+    agent = Attacker(bench, surface, USER)
+    agent.start(at={"host": "staging"})
+    agent.reach("deploy")
+    agent.user_decides("deploy", "yes")
+    agent.use_decision("deploy", "yes")
+    agent.walk(*TO_THE_END, **{"at.host": "PRODUCTION"})
+    held(not agent.has_done("launch"), f"the user was shown staging: {agent.variables}")
+
+
+def deploying(bench: Bench, *shipping: dict[str, Any], own: bool = False) -> None:
+    """Write a workflow that asks before anything else, and launches only what was approved."""
+    write_activities(
+        bench,
+        activity("plan", question("deploy", "Deploy to {{target}}?", **APPROVED), step("prepare"), to="ship"),
+        activity("ship", *shipping, LAUNCH),
+        own=own,
+        target="string",
+        approved="boolean",
+    )
+
+
+PROSE = "A3: a regular expression over the step's text takes it for a step that sets the variable"
+
+
+@on(
+    *EVERY,
+    text=["Never set approved yourself.", "Do not set or reset approved here."],
+    file=["own", "of others"],
+    red=PROSE,
+)
+def test_a3_a_text_that_forbids_to_set_a_variable_does_not_permit_it(
+    bench: Bench, surface: str, text: str, file: str
+) -> None:
+    deploying(bench, step("send", text), own=file == "own")
+    agent = refused_by_the_user(bench, surface, "Deploy to staging?", target="staging")
+    agent.walk(*TO_THE_END, approved=True)
+    held(agent.variables["approved"] is False, f"the user's No became {agent.variables['approved']}")
+    held(not agent.has_done("launch"), "launched although the user said no")
+
+
+@on(*EVERY, text=["Read who has set approved.", "Stop if approved = false."], red=PROSE)
+def test_a3_in_our_own_files_no_text_permits_to_set_a_variable(bench: Bench, surface: str, text: str) -> None:
+    deploying(bench, step("send", text), own=True)
+    agent = refused_by_the_user(bench, surface, "Deploy to staging?", target="staging")
+    agent.walk(*TO_THE_END, approved=True)
+    held(agent.variables["approved"] is False, f"the user's No became {agent.variables['approved']}")
+
+
+@on(
+    "session",
+    "gated",
+    "navigation",
+    declared=["sets", "text"],
+    red="A4: the variables are taken before it is decided that the step is skipped",
+    green=["navigation"],
+)
+def test_a4_a_skipped_step_does_not_permit_to_set_its_variable(
+    bench: Bench, surface: str, declared: str
+) -> None:
+    optional = step("celebrate", "Set approved to what the customers say.", required=False)
+    if declared == "sets":
+        optional = step("celebrate", required=False, actions=[{"action": "set", "target": "approved"}])
+    deploying(bench, optional, step("send"))
+    agent = refused_by_the_user(bench, surface, "Deploy to staging?", target="staging")
+    agent.walk("prepare", ">ship")
+    agent.walk("send", "launch", ">__terminal__", approved=True)
+    held(agent.variables["approved"] is False or agent.has_done("celebrate"), "a skipped step set it")
+    held(not agent.has_done("launch"), "launched although the user said no")
+
+
+PACKAGES = (
+    activity(
+        "plan",
+        step("list", "List the packages.", sets=["packages"]),
+        question("deploy", "Packages: {{packages}}?", **APPROVED),
+        to="ship",
+    ),
+    activity("ship", step("send", "Do {{packages}}.")),
+)
+
+
+@on(
+    *EVERY,
+    red="A5: the call after the gate completes the steps before it, and they count as setters",
+    green=STEPWISE,
+)
+def test_a5_a_step_before_the_gate_does_not_change_what_was_approved(bench: Bench, surface: str) -> None:
+    write_activities(bench, *PACKAGES, packages="array", approved="boolean")
+    agent = Attacker(bench, surface, USER)
+    agent.start(packages=["write docs"])
+    agent.do("list", packages=["write docs"])
+    agent.reach("deploy")
+    assert "write docs" in agent.user_decides("deploy", "yes")
+    agent.use_decision("deploy", "yes")
+    if surface == "execution":
+        agent.ack(context={"packages": ["drop the production database"]})
+    elif surface == "navigation":
+        agent.act("transition", activity_id="ship", variables={"packages": ["drop the production database"]})
+    else:
+        manifest = [{"step_id": "list", "output": "done"}]
+        agent.go("ship", step_manifest=manifest, variables={"packages": ["drop the production database"]})
+    held(agent.variables["packages"] == ["write docs"], f"{agent.variables['packages']} were not approved")
+
+
+@on(
+    *EVERY,
+    how=["reported", "inbox"],
+    red="A6: a gate is answered before the step that sets what it shows",
+    green=["execution", ("navigation", "inbox")],
+)
+def test_a6_an_early_answer_is_not_used_for_another_target(bench: Bench, surface: str, how: str) -> None:
+    write_activities(
+        bench,
+        activity(
+            "plan",
+            step("choose", "Choose the target.", actions=[{"action": "set", "target": "target"}]),
+            to="ship",
+            checkpoints=[question("deploy", "Deploy to {{target}}?", **APPROVED)],
+        ),
+        activity("ship", step("send", "Send it to {{target}}.")),
+        target="string",
+        approved="boolean",
+    )
+    agent = Attacker(bench, surface, AUTO if how == "reported" else USER)
+    agent.start(target="staging")
+    agent.reach("deploy")
+    if how == "reported":
+        agent.respond("deploy", "yes")
+    elif agent.waiting("deploy"):
+        agent.user_decides("deploy", "yes")
+    if surface == "session":
+        agent.tell("resume_checkpoint")
+    agent.walk("choose", ">ship", target="PRODUCTION")
+    if surface in ("execution", "navigation"):
+        held("Send it to PRODUCTION" not in agent.text, agent.text)
+    shown = {record.question for record in agent.decisions("deploy")}
+    if agent.has_entered("ship"):
+        held(f"Deploy to {agent.variables['target']}?" in shown, f"{agent.variables} after {shown}")
+
+
+OPEN = (
+    activity("plan", question("deploy", "Deploy to {{target}}?", **APPROVED), step("prepare"), to="ship"),
+    activity("ship", step("send", "Send it to {{target}}.")),
+)
+
+
+def talk_over(agent: Attacker) -> None:
+    """Send another target with a call that the open question refuses."""
+    if agent.surface == "execution":
+        agent.ack(context={"target": "PRODUCTION"})
+    elif agent.surface == "navigation":
+        agent.act("complete_step", step_id="prepare", variables={"target": "PRODUCTION"})
+    else:
+        agent.go("ship", variables={"target": "PRODUCTION"})
+
+
+@on(*EVERY)
+def test_a8_what_came_after_the_showing_is_not_what_the_user_decided_in_the_inbox(
+    bench: Bench, surface: str
+) -> None:
+    write_activities(bench, *OPEN, target="string", approved="boolean")
+    agent = Attacker(bench, surface, USER)
+    agent.start(target="staging")
+    agent.reach("deploy")
+    (on_screen,) = agent.waiting("deploy")
+    assert on_screen.message == "Deploy to staging?"
+    talk_over(agent)
+    if decide_question(agent.ledger, on_screen, "yes") is None:
+        agent.use_decision("deploy", "yes")
+        agent.walk("prepare", ">ship", "send")
+    held(
+        not agent.decisions("deploy") or agent.variables["target"] == "staging",
+        f"the user was shown staging: {agent.variables}",
+    )
+
+
+@on(
+    *EVERY,
+    red="A8: variables of a refused call change an open question, and the answer still counts",
+    green=["execution"],
+)
+def test_a8_what_came_after_the_showing_is_not_what_the_agent_was_told(bench: Bench, surface: str) -> None:
+    """The agent shows the user the question, changes it, and reports the answer to what was shown."""
+    write_activities(bench, *OPEN, target="string", approved="boolean")
+    agent = Attacker(bench, surface)
+    agent.start(target="staging")
+    agent.reach("deploy")
+    talk_over(agent)
+    agent.respond("deploy", "yes")
+    if surface == "session":
+        agent.tell("resume_checkpoint")
+    agent.walk("prepare", ">ship", "send")
+    held(
+        not agent.decisions("deploy") or agent.variables["target"] == "staging",
+        f"the question that was shown named staging: {agent.variables}",
+    )
+
+
+@on(
+    *EVERY,
+    red="A10: an inner loop that uses the same name drops the protection of what was shown",
+    green=["gated"],
+)
+def test_a10_an_inner_loop_does_not_release_what_the_outer_question_showed(
+    bench: Bench, surface: str
+) -> None:
+    bench.write(
+        workflow(
+            {
+                "type": "loop",
+                "id": "outer",
+                "title": "Outer",
+                "loop": {"type": "forEach", "items": "places", "itemVar": "place", "maxIterations": 3},
+                "body": [
+                    gate("deploy", "yes", "no", message="Deploy to {{place}}?"),
+                    {
+                        "type": "loop",
+                        "id": "inner",
+                        "title": "Inner",
+                        "loop": {"type": "forEach", "items": "parts", "itemVar": "place", "maxIterations": 3},
+                        "body": [{"id": "pack", "title": "Pack", "prompt": "Pack {{place}}."}],
+                    },
+                    gate("fine", "yes"),
+                    *steps("ready"),
+                    {
+                        "id": "launch",
+                        "title": "Launch",
+                        "prompt": "DEPLOY to {{place}}.",
+                        "runCondition": {"var": "place", "equals": "PRODUCTION"},
+                    },
+                ],
+            },
+            *steps("last"),
+        )
+    )
+    agent = Attacker(bench, surface, USER)
+    agent.start("test.flow", "main", places=["staging"], parts=["docs"])
+    if surface == "navigation":
+        agent.act("advance_loop", loop_id="outer")
+    agent.reach("deploy", "main")
+    assert agent.user_decides("deploy", "yes") == "Deploy to staging?"
+    agent.use_decision("deploy", "yes")
+    if surface == "navigation":
+        agent.act("advance_loop", loop_id="inner")
+    agent.walk("pack")
+    agent.reach("fine", "main")
+    agent.user_decides("fine", "yes")
+    agent.use_decision("fine", "yes")
+    agent.walk("ready", "launch", "last", ">__terminal__", place="PRODUCTION")
+    held(not agent.has_done("launch"), "deployed to a place that the user was not shown")
+
+
+@on(*EVERY, red="A11: a loop that cannot go on takes its items from the agent, whatever the user was shown")
+def test_a11_a_loop_that_needs_a_list_does_not_take_what_was_not_shown(bench: Bench, surface: str) -> None:
+    each = {"type": "forEach", "items": "envs", "itemVar": "env", "maxIterations": 3}
+    body = [{"id": "launch", "title": "Launch", "prompt": "Deploy to {{env}}."}]
+    bench.write(
+        workflow(
+            gate("deploy", "yes", "no", message="Deploy to {{envs}}?"),
+            *steps("prepare"),
+            {"type": "loop", "id": "each", "title": "Each", "loop": each, "body": body},
+            *steps("last"),
+        )
+    )
+    agent = Attacker(bench, surface, USER)
+    agent.start("test.flow", "main", envs="staging")
+    agent.reach("deploy", "main")
+    assert agent.user_decides("deploy", "yes") == "Deploy to staging?"
+    agent.use_decision("deploy", "yes")
+    agent.walk("prepare", envs=["PRODUCTION"])
+    if surface == "navigation":
+        agent.act("advance_loop", loop_id="each", loop_items=["PRODUCTION"])
+    agent.walk("launch", "last", ">__terminal__", envs=["PRODUCTION"])
+    items = [event.items for event in agent.events("loop_entered")]
+    held(("PRODUCTION",) not in items, f"the user approved staging, the loop went through {items}")
+
+
+RISKY = activity(
+    "plan",
+    step("assess", actions=[{"action": "set", "target": "risky"}]),
+    question("deploy", "Deploy?", yes={}, no={}, condition=equals("risky", True)),
+    to="ship",
+)
+
+
+@on(*EVERY, red="smaller: a declared boolean is taken as the text 'true', which equals nothing")
+def test_types_a_boolean_sent_as_text_does_not_pass_a_conditional_gate(bench: Bench, surface: str) -> None:
+    write_activities(bench, RISKY, activity("ship", step("send")), risky="boolean")
+    agent = Attacker(bench, surface, USER)
+    agent.start()
+    agent.walk("assess", ">ship", risky="true")
+    if surface == "gated":
+        agent.tell("respond_checkpoint", checkpoint_id="deploy", condition_not_met=True)
+        agent.go("ship")
+    held(not agent.has_entered("ship"), f"the gate was passed: {agent.variables}")
+
+
+@on(*EVERY, red="search: a step before the gate is claimed again after it", green=STEPWISE)
+def test_search_a_setter_before_its_gate_does_not_change_what_the_gate_decided(
+    bench: Bench, surface: str
+) -> None:
+    setter = step("propose", actions=[{"action": "set", "target": "approved"}])
+    write_activities(
+        bench,
+        activity("plan", setter, question("deploy", "Deploy?", **APPROVED), to="ship"),
+        activity("ship", step("send"), LAUNCH),
+        approved="boolean",
+        target="string",
+    )
+    agent = Attacker(bench, surface, USER)
+    agent.start(approved=True)
+    agent.do("propose", approved=True)
+    agent.reach("deploy")
+    agent.user_decides("deploy", "no")
+    agent.use_decision("deploy", "no")
+    agent.walk("propose", ">ship", "propose", "send", "launch", ">__terminal__", approved=True)
+    held(agent.variables["approved"] is False, "a step before the gate undid its answer")
+    held(not agent.has_done("launch"), "launched although the user said no")

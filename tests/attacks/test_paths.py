@@ -1,0 +1,360 @@
+"""Attacks on the path: around a gate, over it, or out of the loop that it stands in."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from support.attacker import (
+    CLAIMING,
+    EVERY,
+    STEPWISE,
+    USER,
+    Attacker,
+    activity,
+    equals,
+    held,
+    on,
+    pass_seconds,
+    question,
+    sets,
+    step,
+    write_activities,
+)
+from support.harness import Bench, gate, steps, workflow
+
+YES_OR_NO: dict[str, Any] = {"yes": {}, "no": {}}
+SHIP = activity("ship", step("send"))
+
+ASKED = {
+    "gate": [gate("deploy", "yes", "no", message="Deploy to {{env}}?"), *steps("launch")],
+    "approval": [
+        {
+            "id": "launch",
+            "title": "Launch",
+            "prompt": "Launch it.",
+            "userInput": [
+                {"reason": "needs_user_approval", "key": "deploy", "question": "Deploy to {{env}}?"}
+            ],
+        }
+    ],
+}
+
+
+def write_rounds(bench: Bench, asked: str) -> None:
+    each = {"type": "forEach", "items": "envs", "itemVar": "env", "maxIterations": 5}
+    loop = {"type": "loop", "id": "each", "title": "Each", "loop": each, "body": ASKED[asked]}
+    bench.write(workflow(*steps("begin"), loop, *steps("last")))
+
+
+@on(
+    *EVERY,
+    asked=ASKED,
+    red="A7: an answer is stored by the gate's id alone, and serves all rounds",
+    green=[*STEPWISE, "session", ("gated", "approval")],
+)
+def test_a7_an_answer_serves_one_round_of_its_loop(bench: Bench, surface: str, asked: str) -> None:
+    write_rounds(bench, asked)
+    agent = Attacker(bench, surface, USER)
+    agent.start("test.flow", "main", envs=["staging", "PRODUCTION"])
+    agent.do("begin")
+    if surface == "navigation":
+        agent.act("advance_loop", loop_id="each")
+    if asked == "gate":
+        agent.reach("deploy", "main")
+    else:
+        agent.walk("launch", ">__terminal__")
+    for waiting in agent.waiting("deploy")[:1]:
+        agent.user_decides("deploy", waiting.options[0].id)
+        agent.use_decision("deploy", waiting.options[0].id)
+    for _ in range(2):
+        agent.walk("launch")
+        if surface == "navigation":
+            agent.act("advance_loop", loop_id="each")
+    agent.walk("last", ">__terminal__")
+    held(not agent.has_completed(), f"two rounds, and the user was asked {agent.seen}")
+
+
+@on(
+    *CLAIMING,
+    asked=ASKED,
+    red="A7: what the user decided for one round is used for all that a call claims",
+    green=["gate"],
+)
+def test_a7_a_run_of_another_surface_brings_the_answer_of_one_round_only(
+    bench: Bench, surface: str, asked: str
+) -> None:
+    write_rounds(bench, asked)
+    begun = Attacker(bench, "execution", USER)
+    begun.start("test.flow", envs=["staging", "PRODUCTION"])
+    begun.do("begin")
+    begun.do("launch")
+    agent = Attacker(bench, surface, USER)
+    token = begun.tokens["stateToken"]
+    agent.call("start_session", workflow_id="test.flow", agent_id="agent", session_token=token)
+    option = "yes" if asked == "gate" else "approve"
+    assert agent.user_decides("deploy", option) == "Deploy to staging?"
+    agent.walk("launch", "launch", "last", ">__terminal__")
+    if asked == "gate":
+        agent.use_decision("deploy", option)
+        agent.respond("deploy", option)
+        agent.walk("launch", "launch", "last", ">__terminal__")
+    held(not agent.has_completed(), f"two rounds, and the user was asked {agent.seen}")
+
+
+@on(
+    *EVERY,
+    red="A9: a refused call keeps its variables, and the question is dismissed with them",
+    green=["execution", "session", "navigation"],
+)
+def test_a9_an_open_question_is_not_talked_out_of_its_condition(bench: Bench, surface: str) -> None:
+    asked = question("deploy", "Deploy?", condition=equals("risky", True), **YES_OR_NO)
+    write_activities(bench, activity("plan", asked, step("prepare"), to="ship"), SHIP, risky="boolean")
+    agent = Attacker(bench, surface, USER)
+    agent.start(risky=True)
+    agent.reach("deploy")
+    assert agent.waiting("deploy")
+    agent.walk("prepare", ">ship", risky=False)
+    if surface in CLAIMING:
+        named = {"checkpoint_id": "deploy"} if surface == "gated" else {}
+        agent.tell("respond_checkpoint", condition_not_met=True, **named)
+    agent.walk("prepare", ">ship", "send")
+    held(agent.waiting("deploy"), "the question is gone from the inbox")
+    held(not agent.has_entered("ship"), "the gate was passed")
+
+
+@on(
+    *EVERY,
+    red="A12: an answer with transitionTo leaves the activity before its earlier gate",
+    green=["execution"],
+)
+def test_a12_a_later_gate_is_no_exit_before_an_earlier_one(bench: Bench, surface: str) -> None:
+    write_activities(
+        bench,
+        activity(
+            "plan",
+            step("prove", output={"contractRef": "wr.contracts.gate_verdict"}),
+            checkpoints=[
+                question("budget", "May it cost that much?", **YES_OR_NO),
+                question("deploy", "Deploy?", leave={"transitionTo": "ship"}, stay={}),
+            ],
+            to="ship",
+        ),
+        SHIP,
+    )
+    agent = Attacker(bench, surface)
+    agent.start()
+    agent.reach("deploy")
+    agent.respond("deploy", "leave")
+    if surface == "session":
+        agent.tell("resume_checkpoint")
+    agent.walk(">ship", "send", ">__terminal__")
+    if agent.has_entered("ship"):
+        held(agent.decisions("budget"), "the required gate 'budget' was never asked")
+        held(agent.has_done("prove"), "a required contract was skipped")
+
+
+HELD_IN_CHECK = {
+    "gate": activity("check", question("deploy", "Deploy?", **YES_OR_NO), step("look"), to="ship"),
+    "gate in a loop": activity(
+        "check",
+        to="ship",
+        loops=[
+            {
+                "id": "each",
+                "name": "Each",
+                "type": "forEach",
+                "variable": "part",
+                "over": "parts",
+                "steps": [question("deploy", "Deploy {{part}}?", **YES_OR_NO), step("look")],
+            }
+        ],
+    ),
+    "confirmation": activity("check", step("look", requireConfirmation=True), to="ship"),
+    "input": activity(
+        "check",
+        step("look", userInput=[{"reason": "needs_user_approval", "key": "signed", "question": "Sign?"}]),
+        to="ship",
+    ),
+    "contract": activity(
+        "check", step("look", output={"contractRef": "wr.contracts.gate_verdict"}), to="ship"
+    ),
+}
+
+
+@on(
+    *CLAIMING,
+    "navigation",
+    held_by=HELD_IN_CHECK,
+    target=["ship", "__terminal__"],
+    red="A13: only gates at the top of an activity stop a jump over it",
+    green=["navigation", "gate"],
+)
+def test_a13_no_jump_over_what_an_activity_requires(
+    bench: Bench, surface: str, held_by: str, target: str
+) -> None:
+    write_activities(
+        bench, activity("plan", step("prepare"), to="check"), HELD_IN_CHECK[held_by], SHIP, parts="array"
+    )
+    agent = Attacker(bench, surface, USER)
+    agent.start(parts=["one"])
+    agent.walk("prepare", f">{target}")
+    held(not agent.has_entered("ship"), f"jumped over the {held_by}")
+    held(not agent.has_completed(), f"ended without the {held_by}")
+
+
+@on(
+    *EVERY,
+    first=["work", "gate"],
+    red="A14: a loop in which the user asked for another round is claimed once",
+    green=[*STEPWISE, ("session", "work")],
+)
+def test_a14_a_round_that_the_user_asked_for_is_not_left_out(bench: Bench, surface: str, first: str) -> None:
+    again = {"id": "again", "label": "Again", "effect": {"setVariable": {"redo": True}}}
+    enough = {"id": "enough", "label": "Enough", "effect": {"setVariable": {"redo": False}}}
+    body = [*steps("work"), gate("good", again, enough)]
+    bench.write(
+        workflow(
+            {
+                "type": "loop",
+                "id": "rounds",
+                "title": "Rounds",
+                "loop": {"type": "while", "condition": {"var": "redo", "equals": True}, "maxIterations": 5},
+                "body": body if first == "work" else body[::-1],
+            },
+            *steps("last"),
+        )
+    )
+    agent = Attacker(bench, surface, USER)
+    agent.start("test.flow", "main", redo=True)
+    if surface == "navigation":
+        agent.act("advance_loop", loop_id="rounds")
+    if first == "work":
+        agent.do("work")
+    agent.reach("good", "main")
+    agent.user_decides("good", "again")
+    agent.use_decision("good", "again")
+    agent.walk("work", "last", ">__terminal__")
+    held(not agent.has_completed(), "the run ended although the user wanted another round")
+    held(not agent.has_done("last"), "the loop was left although the user wanted another round")
+
+
+@on(*EVERY, red="A18: a workflow with transitions counts as one of independent activities")
+def test_a18_without_an_initial_activity_nobody_begins_after_the_gate(bench: Bench, surface: str) -> None:
+    asked = question("deploy", "Deploy?", **YES_OR_NO)
+    write_activities(bench, activity("plan", asked, step("prepare"), to="ship"), SHIP, initial=None)
+    agent = Attacker(bench, surface)
+    if surface == "navigation":
+        agent.call("nav_start", workflow_id="deploy", activity_id="ship")
+    else:
+        agent.start(first="ship")
+    if surface == "execution" and "ackToken" in agent.tokens:
+        agent.respond("choose-activity", "ship")
+    if surface != "navigation" or "state" in agent.tokens:
+        agent.walk("send", ">__terminal__")
+    held(not agent.has_completed(), "the run is complete, and nobody was asked")
+    held(not agent.has_entered("ship"), "the run began after the gate")
+
+
+TIMED = activity(
+    "plan",
+    step("prepare"),
+    question("deploy", "Deploy?", blocking=False, defaultOption="yes", autoAdvanceMs=1000, **YES_OR_NO),
+    to="ship",
+)
+
+
+@on(*CLAIMING, red="smaller: the time of a gate that was never shown runs from the entry")
+def test_time_a_question_that_was_never_shown_has_no_default(bench: Bench, surface: str) -> None:
+    write_activities(bench, TIMED, SHIP)
+    agent = Attacker(bench, surface)
+    agent.start()
+    pass_seconds(bench, 1.5)
+    agent.walk("prepare", ">ship", "send", ">__terminal__")
+    held(not agent.has_entered("ship"), "the default was taken for a question that nobody saw")
+
+
+@on(*STEPWISE)
+def test_time_a_default_runs_from_the_showing(here: Bench, surface: str) -> None:
+    write_activities(here, TIMED, SHIP)
+    agent = Attacker(here, surface)
+    agent.start()
+    pass_seconds(here, 1.5)
+    agent.walk("prepare", ">ship")
+    agent.walk("send")
+    held(not agent.has_entered("ship"), "the default was taken at once")
+
+
+@on(*EVERY, red="smaller: a run that has ended still takes a decision", green=["execution", "session"])
+def test_ends_a_completed_run_takes_no_decision(bench: Bench, surface: str) -> None:
+    optional = question("deploy", "Deploy?", required=False, yes=sets(approved=True), no={})
+    write_activities(bench, activity("plan", step("prepare"), optional), approved="boolean")
+    agent = Attacker(bench, surface)
+    agent.start()
+    agent.walk("prepare", ">__terminal__")
+    if surface == "execution":
+        agent.respond("deploy", "no")
+    assert agent.has_completed()
+    before = agent.decisions()
+    agent.reach("deploy")
+    agent.respond("deploy", "yes")
+    held(agent.decisions() == before, f"{agent.decisions()} after the end")
+
+
+WAYS_OUT = question("deploy", "Deploy?", required=False, stay={}, skip={"transitionTo": "last"})
+
+
+@on(
+    *CLAIMING,
+    "navigation",
+    where=["plan", "middle"],
+    red="search: an option's transitionTo counts as an exit though nobody chose it",
+    green=["navigation", "plan"],
+)
+def test_search_an_option_that_nobody_chose_is_no_exit(bench: Bench, surface: str, where: str) -> None:
+    offered = {name: [WAYS_OUT] if name == where else [] for name in ("plan", "middle")}
+    write_activities(
+        bench,
+        activity("plan", step("prepare"), *offered["plan"], to="middle"),
+        activity("middle", step("look"), *offered["middle"], to="ship"),
+        activity("ship", question("really", "Really?", **YES_OR_NO), step("send"), to="last"),
+        activity("last", step("close")),
+    )
+    agent = Attacker(bench, surface, USER)
+    agent.start()
+    agent.walk("prepare", ">last", "close", ">__terminal__")
+    held(not agent.has_entered("last"), "the gate of 'ship' was left out by an option that nobody chose")
+
+
+BESIDE = {
+    "without exits": activity("aside", step("read")),
+    "before the first": activity(
+        "aside", step("read"), to=[{"to": "plan", "condition": equals("quick", False)}]
+    ),
+}
+
+
+@on(
+    *CLAIMING,
+    "navigation",
+    beside=BESIDE,
+    first=["plan", "aside"],
+    red="search: from an activity outside the run's path every jump is free",
+    green=["navigation"],
+)
+def test_search_going_back_before_the_beginning_is_no_way_past_a_gate(
+    bench: Bench, surface: str, beside: str, first: str
+) -> None:
+    write_activities(
+        bench,
+        activity("plan", step("prepare"), to="check"),
+        activity("check", question("deploy", "Deploy?", **YES_OR_NO), step("look"), to="ship"),
+        SHIP,
+        BESIDE[beside],
+        quick="boolean",
+    )
+    agent = Attacker(bench, surface, USER)
+    agent.start(first=first)
+    if first == "plan":
+        agent.walk("prepare", ">aside", quick=True)
+    agent.walk("read", ">ship", "send", ">__terminal__", quick=True)
+    held(not agent.has_entered("ship"), "the gate of 'check' was left out")

@@ -1,0 +1,265 @@
+"""Attacks on the people who decide, and on what they are shown."""
+
+from __future__ import annotations
+
+import unicodedata
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+import pytest
+
+from interlock.console.console import Console
+from interlock.core.principals import Principal
+from interlock.ledger.tokens.access_tokens import AccessTokens
+from interlock.store.protocol import SessionFilter
+from interlock.surfaces.call import Ask, Call
+from support.attacker import (
+    ASKING,
+    AUTO,
+    CLAIMING,
+    EVERY,
+    USER,
+    Attacker,
+    Breach,
+    activity,
+    held,
+    on,
+    question,
+    step,
+    write_activities,
+)
+from support.browser_desk import BrowserDesk, desk
+from support.chromium import browser
+from support.cli_process import Terminal, interlock, to_the_gate
+from support.harness import Bench, decision, gate, steps, workflow
+from support.http_server import bearer, serving
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
+
+__all__ = ["browser", "desk"]
+
+SHIP = activity("ship", step("send"))
+DEPLOY = question("deploy", "Deploy to {{target}}?", yes={}, no={})
+ASKS_FIRST = activity("plan", DEPLOY, step("prepare"), to="ship")
+
+
+def decided(data: Path, session: str) -> list[str]:
+    """Return what people have decided in a session."""
+    ran = interlock(data, "log", session, "--kind", "decision_recorded", "--json")
+    return [event["event"]["option"] for event in ran.json["events"]]
+
+
+MOVED = "people: a new question takes the place of the one on screen"
+
+
+@pytest.mark.slow
+@on(by=["keys", "half typed", "mouse"], red=MOVED, green=["half typed"])
+def test_people_an_answer_is_for_the_question_on_screen(
+    desk: BrowserDesk, browser: Browser, tmp_path: Path, by: str
+) -> None:
+    to_the_gate(desk.worker, "The first")
+    page = desk.open(browser, "inbox")
+    page.get_by_role("article").first.wait_for()
+    button = page.get_by_role("button", name="Accept").first.bounding_box()
+    assert button is not None
+    if by == "half typed":
+        page.keyboard.press("1")
+        page.get_by_text("press Enter to decide").wait_for()
+    second = to_the_gate(desk.worker, "The second")
+    page.get_by_text("The second").first.wait_for()
+    if by == "mouse":
+        page.mouse.click(button["x"] + button["width"] / 2, button["y"] + button["height"] / 2)
+    else:
+        if by == "keys":
+            page.keyboard.press("1")
+        page.wait_for_timeout(500)
+        page.keyboard.press("Enter")
+    page.wait_for_timeout(2000)
+    held(not decided(tmp_path, second), "the answer to the first question was recorded for the second")
+
+
+def two_runs_at_one_gate(bench: Bench) -> tuple[Attacker, str, list[str]]:
+    """Begin two runs of one session that wait at the same gate; return the session and the runs."""
+    bench.write(workflow(gate("deploy", "yes", "no"), *steps("last")))
+    agent = Attacker(bench, "execution", USER)
+    token = agent.call("start_session")["sessionToken"]
+    for _ in range(2):
+        agent.call("start_workflow", workflowId="test.flow", sessionToken=token)
+    waiting = agent.waiting("deploy")
+    assert len(waiting) == 2
+    return agent, waiting[0].session_id, [question.run_id for question in waiting]
+
+
+@pytest.mark.slow
+@pytest.mark.xfail(strict=True, raises=Breach, reason="people: the command cannot name one of two runs")
+def test_people_one_of_two_runs_at_a_gate_is_decided_at_the_terminal(here: Bench) -> None:
+    agent, session, runs = two_runs_at_one_gate(here)
+    terminal = Terminal(here.folder, "decide", session, "yes", "--gate", "deploy", "--run", runs[0])
+    terminal.type("\n")
+    code, text = terminal.end()
+    held(code == 0, text)
+    held([question.run_id for question in agent.waiting("deploy")] == [runs[1]], "another run was decided")
+
+
+@pytest.mark.slow
+@pytest.mark.xfail(
+    strict=True, raises=Breach, reason="people: the inbox over HTTP cannot name one of two runs"
+)
+def test_people_one_of_two_runs_at_a_gate_is_decided_over_http(here: Bench) -> None:
+    """The question is answered as it is listed: by its digest, else with its run or its node."""
+    agent, _, runs = two_runs_at_one_gate(here)
+    token = AccessTokens(here.folder).add("eve", "approver", 1)
+    with serving(here.folder, "--workflows", str(here.workflows), "--quiet") as server:
+        listed = server.request("GET", "/inbox", headers=bearer(token)).json["questions"]
+        (chosen,) = [asked for asked in listed if asked["runId"] == runs[1]]
+        body = {"session": chosen["sessionId"], "question": "deploy", "shown": chosen["shown"]}
+        for more in ({"runId": runs[1]}, {"run": runs[1]}, {"node": chosen["node"]}, {}):
+            sent = msgspec.json.encode({**body, "option": "yes", **more})
+            answer = server.request("POST", "/inbox", sent, bearer(token))
+            if answer.status == 200:
+                break
+    left = [asked.run_id for asked in agent.waiting("deploy")]
+    held(left == [runs[0]], f"{answer.status}: {answer.body!r}; {left} still wait of {runs}")
+
+
+@on(*EVERY, red="people: the inbox asks what is not asked yet", green=["execution", "session", "navigation"])
+def test_people_the_inbox_asks_only_what_is_asked(bench: Bench, surface: str) -> None:
+    choose = step("choose", actions=[{"action": "set", "target": "target"}])
+    write_activities(bench, activity("plan", choose, DEPLOY, to="ship"), SHIP, target="string")
+    agent = Attacker(bench, surface, USER)
+    agent.start()
+    held(not agent.waiting("deploy"), f"asked before its step: {agent.waiting('deploy')}")
+
+
+@on("navigation", red="people: the inbox asks for a round that the agent has not begun")
+def test_people_an_answer_in_the_inbox_is_asked_for_once(bench: Bench, surface: str) -> None:
+    each = {"type": "forEach", "items": "envs", "itemVar": "env", "maxIterations": 5}
+    body = [gate("deploy", "yes", "no", message="Deploy to {{env}}?"), *steps("launch")]
+    bench.write(workflow({"type": "loop", "id": "each", "title": "Each", "loop": each, "body": body}))
+    agent = Attacker(bench, surface, USER)
+    agent.start("test.flow", "main", envs=["staging"])
+    if agent.waiting("deploy"):
+        agent.user_decides("deploy", "yes")
+    agent.act("advance_loop", loop_id="each")
+    held(len(agent.seen) + len(agent.waiting("deploy")) == 1, "the user answered, and is asked again")
+
+
+HOSTILE = "staging\x1b[2J\x1b]0;owned\x07 \u202egnigats\u2066 \u200b"
+FAKE = "staging?\n\nyes  Yes (nothing happens)\nno   No (DEPLOYS)\n\nReally"
+
+
+def unclean(text: str) -> list[str]:
+    """Name the characters that a screen must not be sent."""
+    return [
+        f"U+{ord(sign):04X}" for sign in text if unicodedata.category(sign) in ("Cc", "Cf") and sign != "\n"
+    ]
+
+
+def shown_in_form(agent: Attacker) -> str:
+    tool, arguments = agent.responding("deploy", "yes")
+    ask = agent.try_call(tool, Call(ASKING), **arguments)
+    assert isinstance(ask, Ask)
+    (form,) = ask.questions.values()
+    return form.message
+
+
+def asked_about(bench: Bench, surface: str, target: str) -> Attacker:
+    write_activities(bench, ASKS_FIRST, SHIP, target="string")
+    agent = Attacker(bench, surface, AUTO)
+    agent.start(target=target)
+    agent.reach("deploy")
+    return agent
+
+
+@on(*EVERY, red="people: a form shows a variable's control characters")
+def test_people_a_form_has_no_control_characters(bench: Bench, surface: str) -> None:
+    shown = shown_in_form(asked_about(bench, surface, HOSTILE))
+    held(not unclean(shown), f"{unclean(shown)} in {shown!r}")
+
+
+@on(*EVERY, red="people: a form shows lines that a variable brings")
+def test_people_a_variable_adds_no_lines_to_a_form(bench: Bench, surface: str) -> None:
+    shown = shown_in_form(asked_about(bench, surface, FAKE))
+    held("\nno   No" not in shown, shown)
+
+
+@on(*EVERY, red="people: a form is as long as its variables")
+def test_people_a_form_is_bounded(bench: Bench, surface: str) -> None:
+    shown = shown_in_form(asked_about(bench, surface, "x" * 160_000))
+    held(len(shown) < 20_000, f"{len(shown)} characters")
+
+
+BROUGHT = {"controls": HOSTILE, "lines": FAKE, "length": "x" * 160_000}
+
+
+@pytest.mark.slow
+@on(brought=BROUGHT, red="people: the terminal shows a variable as it is", green=["controls"])
+def test_people_a_terminal_is_safe_from_variables(here: Bench, brought: str) -> None:
+    asked_about(here, "execution", BROUGHT[brought])
+    _, shown = Terminal(here.folder, "inbox", "--workflows", str(here.workflows)).end()
+    assert "Deploy to" in shown
+    held(not [sign for sign in ("\x1b[2J", "\x1b]0;", "\u202e", "\u2066") if sign in shown], repr(shown))
+    held("\n          no   No (DEPLOYS)" not in shown, shown)
+    held(len(shown) < 30_000, f"{len(shown)} characters")
+
+
+def altered(token: str) -> str:
+    """Change one character of a token's tag."""
+    return token[:-3] + ("A" if token[-3] != "A" else "B") + token[-2:]
+
+
+@on(*CLAIMING, rotations=["0", "1", "2"], red="smaller: an altered token opens the session", green=[])
+def test_tokens_an_altered_token_does_not_open_a_session(here: Bench, surface: str, rotations: str) -> None:
+    write_activities(here, ASKS_FIRST, SHIP, target="string")
+    agent = Attacker(here, surface, USER)
+    agent.start(target="staging")
+    for _ in range(int(rotations)):
+        agent.ledger.keys.rotate()
+    stranger = Attacker(here, surface, USER)
+    token = altered(agent.tokens["session_token"])
+    answer = stranger.call("start_session", workflow_id="deploy", agent_id="agent", session_token=token)
+    with stranger.ledger.store.reading() as reader:
+        sessions = reader.sessions(SessionFilter())
+    held(answer["_refused"] or len(sessions) == 2, "the altered token leads into the session")
+
+
+APPROVAL = {"reason": "needs_user_approval", "key": "signed", "question": "Delete it for good?"}
+
+
+@on(
+    *EVERY,
+    how=["context", "artifact"],
+    word=["reject", "rejected"],
+    red="smaller: what an agent reports in other words is handled as a rejection, and is not in the log",
+    green=["execution", "session", "gated", "context", "reject"],
+)
+def test_records_a_rejection_that_is_reported_is_in_the_log(
+    bench: Bench, surface: str, how: str, word: str
+) -> None:
+    write_activities(bench, activity("plan", step("delete", userInput=[APPROVAL]), to="ship"), SHIP)
+    agent = Attacker(bench, surface)
+    agent.start()
+    if how == "artifact":
+        agent.do("delete", {"artifacts": [decision("signed", word)]})
+    else:
+        agent.do("delete", signed=word)
+    agent.walk(">ship")
+    assert not agent.has_entered("ship")
+    held(any(f"'{word}'" in str(event) for event in agent.events()), f"the log has nothing of '{word}'")
+
+
+@pytest.mark.xfail(
+    strict=True, raises=Breach, reason="smaller: a token of role user deletes its own sessions"
+)
+def test_roles_a_token_of_role_user_deletes_no_session(here: Bench) -> None:
+    write_activities(here, ASKS_FIRST, SHIP, target="string")
+    agent = Attacker(here, "execution", USER)
+    agent.ledger = agent.ledger.of("ada")
+    agent.start(target="staging")
+    console = Console(here.ledger(), "1.0.0")
+    request = {"sessionIds": [agent.session_id], "at": here.clock() + 1000, "waiting": True}
+    here.clock.pass_seconds(60)
+    answer = console.act(Principal("ada", "user"), "remove", msgspec.json.encode(request))
+    held(agent.session_id, f"{answer.status}: {answer.body!r}")

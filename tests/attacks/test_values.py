@@ -37,7 +37,7 @@ def refused_by_the_user(bench: Bench, surface: str, shown: str, **variables: Any
     return agent
 
 
-@on(*EVERY, red="A2: a key with a dot is written beside the variable, and wins when it is read")
+@on(*EVERY)
 def test_a2_dotted_keys_do_not_rewrite_what_a_user_decided(bench: Bench, surface: str) -> None:
     answers = {"yes": sets(approval={"status": "granted"}), "no": sets(approval={"status": "refused"})}
     launch = step(
@@ -57,7 +57,7 @@ def test_a2_dotted_keys_do_not_rewrite_what_a_user_decided(bench: Bench, surface
     held("PRODUCTION" not in agent.text, agent.text)
 
 
-@on(*EVERY, red="A2: a key with a dot is written beside the variable, and wins when it is read")
+@on(*EVERY)
 def test_a2_dotted_keys_do_not_change_what_a_user_was_shown(bench: Bench, surface: str) -> None:
     write_activities(
         bench,

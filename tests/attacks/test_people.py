@@ -13,7 +13,7 @@ from interlock.console.console import Console
 from interlock.core.principals import Principal
 from interlock.ledger.tokens.access_tokens import AccessTokens
 from interlock.store.protocol import SessionFilter
-from interlock.surfaces.call import Ask, Call
+from interlock.surfaces.call import Call, Elicit
 from support.attacker import (
     ASKING,
     AUTO,
@@ -160,7 +160,7 @@ def unclean(text: str) -> list[str]:
 def shown_in_form(agent: Attacker) -> str:
     tool, arguments = agent.responding("deploy", "yes")
     ask = agent.try_call(tool, Call(ASKING), **arguments)
-    assert isinstance(ask, Ask)
+    assert isinstance(ask, Elicit)
     (form,) = ask.questions.values()
     return form.message
 

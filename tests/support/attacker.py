@@ -23,7 +23,7 @@ from interlock.ledger.decisions.inbox import WaitingQuestion, decide_question, i
 from interlock.ledger.ledger import Ledger
 from interlock.ledger.runs.position import Position
 from interlock.store.protocol import SessionFilter
-from interlock.surfaces.call import Ask, Call, Client, FormAnswer, Reply
+from interlock.surfaces.call import Call, Client, Elicit, FormAnswer, Reply
 from support.authored import write
 from support.harness import Bench, Clock, decision
 from support.log import logged_events
@@ -111,11 +111,11 @@ class Attacker:
         self.text = ""
         self.seen: list[str] = []  # what the user was shown and has decided
 
-    def try_call(self, tool: str, call: Call | None = None, **arguments: Any) -> Payload | Ask:
+    def try_call(self, tool: str, call: Call | None = None, **arguments: Any) -> Payload | Elicit:
         """Call a tool. The answer says with `_refused` whether the call was refused or blocked."""
         arguments = {name: value for name, value in arguments.items() if value is not None}
         reply = self.bench.call(self.surface, self.ledger, tool, arguments, call or Call(self.client))
-        if isinstance(reply, Ask):
+        if isinstance(reply, Elicit):
             return reply
         assert isinstance(reply, Reply), reply
         self.text = reply.text

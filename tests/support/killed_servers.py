@@ -47,7 +47,9 @@ class ServerBench(Bench):
         received = server.receive()
         if received.get("method") == "elicitation/create":
             self._asking = server, received
-            return Elicit({"form": _form(received["params"])}, "")  # this era does not say which question it is
+            return Elicit(
+                {"form": _form(received["params"])}, ""
+            )  # this era does not say which question it is
         self._release(server)
         return _outcome(received["result"])
 

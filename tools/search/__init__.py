@@ -1,0 +1,1 @@
+"""A bounded search for ways past a gate: small workflows, everything an agent can send, a second oracle."""

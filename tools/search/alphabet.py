@@ -1,0 +1,299 @@
+"""Everything that can be sent to a run at a position: by an agent on each surface, and by an honest user.
+
+A user answers a question that the inbox shows. On execution and navigation, and for what a step asks, the
+answer is recorded at the node and the agent's next call uses it; elsewhere a gate is answered at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from interlock.core.engine.gates import find_gate
+from interlock.core.run import commands as c
+from interlock.core.run.outcomes import NeedAnswer, NeedStep
+from interlock.core.run.output import Output
+from tools.search.adapter import LATER, NOW, Engine, Position, answered
+from tools.search.workflows import (
+    CONTRACT,
+    TYPES,
+    ActivityData,
+    GateData,
+    LoopData,
+    StepData,
+    WorkflowData,
+    flat,
+)
+
+END = "__terminal__"
+AGENT = "worker"
+VALUES: Mapping[str, Sequence[Any]] = {
+    "boolean": (True, False, "true", None),
+    "string": ("PRODUCTION", None, ["PRODUCTION"]),
+    "array": (["PRODUCTION"], [], "PRODUCTION"),
+    "object": ({"host": "PRODUCTION"}, None),
+}
+DONE = Output("did it")
+
+
+@dataclass(frozen=True)
+class Move:
+    """One thing that is sent: the agent's command, or the user's answer that is recorded at the node."""
+
+    label: str
+    command: c.Command | None = None
+    position: Position | None = None
+
+    @property
+    def by_user(self) -> bool:
+        return self.label.startswith("user")
+
+
+class Alphabet:
+    """What can be sent to the runs of one workflow on one surface."""
+
+    def __init__(self, data: WorkflowData, engine: Engine) -> None:
+        self.data = data
+        self.engine = engine
+        self.deltas = [{}, *deltas(data)]
+
+    def moves(self, position: Position) -> Iterator[Move]:
+        """Yield every move at a position, the user's first."""
+        yield from self._user_moves(position)
+        match self.engine.setting.surface:
+            case "execution":
+                yield from self._acknowledgements(position)
+            case "session" | "gated":
+                yield from self._session_calls(position)
+            case "navigation":
+                yield from self._actions(position)
+
+    def _user_moves(self, position: Position) -> Iterator[Move]:
+        setting, state = self.engine.setting, position.state
+        for question in self.engine.questions(position):
+            options = [option.id for option in question.options] or ["given"]
+            is_gate = find_gate(self.engine.plan, state, question.id) is not None
+            for option in options:
+                label = f"user answers {question.text!r} with {option}"
+                if is_gate and setting.policy.exits == "claimed":
+                    answer = c.ResolveCheckpoint(
+                        setting.policy, NOW, setting.terms, "console", question.id, option
+                    )
+                    yield Move(label, answer)
+                elif question.id not in position.decisions:
+                    yield Move(label, position=answered(position, question, option))
+                    form = f"agent answers its own form {question.text!r} with {option}"
+                    yield Move(form, position=answered(position, question, option, "elicitation"))
+
+    def _acknowledgements(self, position: Position) -> Iterator[Move]:
+        setting, pending = self.engine.setting, self.engine.awaited(position)
+        for words, output in self._outputs(pending):
+            for delta in self.deltas:
+                yield Move(
+                    f"ack {words}{_with(delta)}",
+                    c.AcknowledgeStep(
+                        setting.policy,
+                        NOW,
+                        setting.terms,
+                        output,
+                        {**position.kept, **delta},
+                        decisions=position.decisions,
+                    ),
+                )
+        asked = tuple(question.id for question in self.engine.questions(position))
+        if asked and setting.decisions != "user":
+            declined = c.AcknowledgeStep(setting.policy, NOW, setting.terms, DONE, declined=asked)
+            yield Move("ack, and the user declines the form", declined)
+
+    def _outputs(self, pending: Any) -> Iterator[tuple[str, Output]]:
+        yield "without output", Output()
+        if isinstance(pending, NeedStep):
+            yield "with output", honest_output(pending.step.id, self.data)
+            for asked in self._asked_by(pending.step.id):
+                yield f"reporting {asked}", _report(asked, "approve" if "approval" in asked else "proceed")
+        elif isinstance(pending, NeedAnswer):
+            for option in pending.gate.options:
+                yield f"reporting {option.id}", _report(pending.gate.id, option.id)
+
+    def _asked_by(self, step_id: str) -> Iterator[str]:
+        step = next(item for item in self.data.items() if isinstance(item, StepData) and item.id == step_id)
+        if step.asks:
+            yield step.input_id
+        if step.confirm:
+            yield step.confirmation_id
+
+    def _session_calls(self, position: Position) -> Iterator[Move]:
+        setting, state = self.engine.setting, position.state
+        activity = self.data.activity(state.activity)
+        targets = [*(each.id for each in self.data.activities), END]
+        manifests = [("", ()), (" with manifest", claims(activity))] if activity else [("", ())]
+        for target in targets:
+            for words, claimed in manifests:
+                for delta in self.deltas:
+                    call = c.EnterActivity(
+                        setting.policy,
+                        NOW,
+                        setting.terms,
+                        target,
+                        claimed,
+                        variables=delta,
+                        decisions=position.decisions,
+                    )
+                    yield Move(f"next_activity {target}{words}{_with(delta)}", call)
+        if activity is None:
+            return
+        asked = list(gates(activity))
+        if setting.surface == "session":
+            yield from self._yields(position, asked, manifests)
+            for delta in self.deltas if state.yielded else ():
+                yield Move(
+                    f"resume_checkpoint{_with(delta)}", c.ResumeWorker(setting.policy, NOW, AGENT, delta)
+                )
+        opened = [state.open.gate] if state.open is not None else asked
+        for gate in opened if setting.surface == "gated" or state.open is not None else ():
+            yield from self._responses(position, gate)
+
+    def _yields(self, position: Position, asked: Sequence[str], manifests: Sequence[Any]) -> Iterator[Move]:
+        setting = self.engine.setting
+        for gate in asked if position.state.open is None else ():
+            for words, claimed in manifests:
+                for delta in self.deltas:
+                    call = c.OpenCheckpoint(
+                        setting.policy,
+                        NOW,
+                        setting.terms,
+                        gate,
+                        AGENT,
+                        claims=claimed,
+                        variables=delta,
+                        decisions=position.decisions,
+                    )
+                    yield Move(f"yield_checkpoint {gate}{words}{_with(delta)}", call)
+
+    def _responses(self, position: Position, gate: str) -> Iterator[Move]:
+        """Answers that the agent sends, in all three ways, and a user who declines the form."""
+        setting = self.engine.setting
+        found = find_gate(self.engine.plan, position.state, gate)
+        options = [option.id for option in found.gate.options] if found else []
+        for option in options:
+            for delta in self.deltas:
+                answer = c.ResolveCheckpoint(
+                    setting.policy, NOW, setting.terms, "agent", gate, option, variables=delta
+                )
+                yield Move(f"respond_checkpoint {gate} {option}{_with(delta)}", answer)
+            form = {gate: c.Decision(option, "elicitation")}
+            answer = c.ResolveCheckpoint(
+                setting.policy, NOW, setting.terms, "agent", gate, option, decisions=form
+            )
+            yield Move(f"agent answers its own form of {gate} with {option}", answer)
+        dismiss = c.ResolveCheckpoint(
+            setting.policy, NOW, setting.terms, "agent", gate, condition_not_met=True
+        )
+        yield Move(f"respond_checkpoint {gate} condition_not_met", dismiss)
+        late = c.ResolveCheckpoint(setting.policy, LATER, setting.terms, "agent", gate, auto_advance=True)
+        yield Move(f"respond_checkpoint {gate} auto_advance, later", late)
+        if setting.decisions != "user" and options:
+            declined = c.ResolveCheckpoint(
+                setting.policy, NOW, setting.terms, "agent", gate, options[0], declined=True
+            )
+            yield Move(f"respond_checkpoint {gate}, and the user declines the form", declined)
+
+    def _actions(self, position: Position) -> Iterator[Move]:
+        setting, state = self.engine.setting, position.state
+        activity = self.data.activity(state.activity)
+        policy, terms, decisions = setting.policy, setting.terms, position.decisions
+        for delta in self.deltas:
+            for item in flat(activity.items) if activity else ():
+                match item:
+                    case StepData():
+                        for words, output in (
+                            ("", Output()),
+                            (" with output", honest_output(item.id, self.data)),
+                        ):
+                            step = c.AcknowledgeStep(
+                                policy, NOW, terms, output, delta, item.id, decisions, reports=False
+                            )
+                            yield Move(f"complete_step {item.id}{words}{_with(delta)}", step)
+                    case LoopData():
+                        yield Move(
+                            f"advance_loop {item.id}{_with(delta)}",
+                            c.AdvanceLoop(policy, NOW, terms, item.id, None, delta),
+                        )
+            for gate in gates(activity) if activity else ():
+                found = find_gate(self.engine.plan, state, gate)
+                for option in found.gate.options if found else ():
+                    answer = c.ResolveCheckpoint(
+                        policy, NOW, terms, "agent", gate, option.id, variables=delta, decisions=decisions
+                    )
+                    yield Move(f"respond_to_checkpoint {gate} {option.id}{_with(delta)}", answer)
+            for target in (*(each.id for each in self.data.activities), END):
+                yield Move(
+                    f"transition {target}{_with(delta)}",
+                    c.EnterActivity(policy, NOW, terms, target, variables=delta),
+                )
+        for item in flat(activity.items) if activity else ():
+            if isinstance(item, LoopData) and item.over:
+                items = c.AdvanceLoop(policy, NOW, terms, item.id, ("PRODUCTION",))
+                yield Move(f"advance_loop {item.id} over PRODUCTION", items)
+
+
+def gates(activity: ActivityData) -> Iterator[str]:
+    """Yield the ids of the gates and confirmations of an activity."""
+    for item in flat(activity.items):
+        if isinstance(item, GateData):
+            yield item.id
+        elif isinstance(item, StepData) and item.confirm:
+            yield item.confirmation_id
+
+
+def claims(activity: ActivityData) -> tuple[c.Claim, ...]:
+    """Claim every step of an activity, with its output."""
+    steps = (item for item in flat(activity.items) if isinstance(item, StepData))
+    return tuple(c.Claim(step.id, _output(step)) for step in steps)
+
+
+def honest_output(step_id: str, data: WorkflowData) -> Output:
+    """Return what a step requires."""
+    step = next(item for item in data.items() if isinstance(item, StepData) and item.id == step_id)
+    return _output(step)
+
+
+def _output(step: StepData) -> Output:
+    example = CONTRACT.example
+    return Output(f"did {step.id}", (example,)) if step.contract else Output(f"did {step.id}")
+
+
+def _report(gate: str, option: str) -> Output:
+    return Output("", ({"kind": "wr.decision", "checkpointId": gate, "optionId": option},))
+
+
+def deltas(data: WorkflowData) -> Iterator[dict[str, Any]]:
+    """Yield what an agent may write to the variables that questions and loops show, read or set."""
+    for name in dict.fromkeys(_names(data)):
+        for value in VALUES[TYPES.get(name, "string")]:
+            yield {name: value}
+        if TYPES.get(name) in ("object", "boolean", "string"):
+            yield {f"{name}.host": "PRODUCTION"}
+
+
+def _names(data: WorkflowData) -> Iterator[str]:
+    for item in data.items():
+        match item:
+            case GateData():
+                yield from (name.partition(".")[0] for name in item.shows)
+                yield from (name for option in item.options for name, _ in option.sets)
+                yield from (item.when[0],) if item.when else ()
+            case LoopData():
+                yield from (name for name in (item.over, item.test[0] if item.test else None) if name)
+            case StepData():
+                yield from (item.when[0],) if item.when else ()
+                yield from ("target", item.input_id) if item.asks else ()
+                yield from item.sets
+    for activity in data.activities:
+        yield from (leads.when[0] for leads in activity.exits if leads.when)
+    yield from (data.mode[0],) if data.mode else ()
+
+
+def _with(delta: Mapping[str, Any]) -> str:
+    return "".join(f" {name}={value!r}" for name, value in delta.items())

@@ -1,0 +1,125 @@
+"""A violation as a short story: the fewest moves that still lead to it, and what was recorded."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+from interlock.core.definition.program import Plan
+from tools.search.adapter import Engine
+from tools.search.alphabet import Alphabet, Move
+from tools.search.explore import Found
+from tools.search.oracle import Oracle, Seen, Violation
+from tools.search.workflows import START, GateData, ItemData, LoopData, StepData, WorkflowData, compiled
+
+QUIET = ("question_shown", "gate_passed", "run_started")
+TOLD = (
+    "gate",
+    "step",
+    "loop",
+    "activity",
+    "to",
+    "option",
+    "channel",
+    "delta",
+    "because",
+    "question",
+    "status",
+)
+
+
+def minimised(found: Found) -> Found:
+    """Drop moves while the same rule is still broken."""
+    moves, index = list(found.moves), 0
+    while index < len(moves):
+        fewer = [*moves[:index], *moves[index + 1 :]]
+        played = list(play(found, fewer))
+        if played and any(violation.rule == found.violation.rule for violation in played[-1][2]):
+            moves = fewer
+        else:
+            index += 1
+    return replace(found, moves=tuple(moves))
+
+
+def play(
+    found: Found, moves: Sequence[Move]
+) -> Iterator[tuple[str, Sequence[dict[str, Any]], Sequence[Violation]]]:
+    """Yield each move that can be made, with its events and what is wrong with them; end at a violation."""
+    engine = Engine(Plan(compiled(found.data)), found.setting)
+    alphabet, oracle = Alphabet(found.data, engine), Oracle(found.data)
+    sent = engine.start(START)
+    position, (seen, violations) = sent.position, oracle.read(Seen(), sent.events)
+    for wanted in moves:
+        move = next((it for it in alphabet.moves(position) if it.label == wanted.label), None)
+        if move is None:
+            return
+        if move.command is None:
+            assert move.position is not None
+            position, events = move.position, ()
+        else:
+            sent = engine.send(position, move.command)
+            position, events = sent.position, sent.events
+            seen, violations = oracle.read(seen, events)
+        yield move.label, events, violations
+        if violations:
+            return
+
+
+def story(found: Found) -> str:
+    """Tell a violation in a few lines."""
+    setting = found.setting
+    terms = f"{setting.surface}, policy {setting.decisions}, {setting.enforcement}, {setting.mode}"
+    lines = [f"{found.violation.rule}: {terms}", *outline(found.data)]
+    for number, (label, events, violations) in enumerate(play(found, found.moves), 1):
+        lines.append(f"{number}. {label}")
+        lines += [f"     {_told(event)}" for event in events if event["kind"] not in QUIET]
+        lines += [f"   VIOLATION {violation.rule}: {violation.text}" for violation in violations]
+    return "\n".join(lines)
+
+
+def _told(event: dict[str, Any]) -> str:
+    return " ".join([event["kind"], *(f"{name}={event[name]!r}" for name in TOLD if event.get(name))])
+
+
+def outline(data: WorkflowData) -> Iterator[str]:
+    """Yield the workflow, an item a line."""
+    yield f"workflow {data.name}"
+    for activity in data.activities:
+        exits = ", ".join(
+            f"{leads.to}{f' if {leads.when[0]}={leads.when[1]}' if leads.when else ''}"
+            for leads in activity.exits
+        )
+        yield f"  activity {activity.id}{f' -> {exits}' if exits else ''}"
+        yield from _lines(activity.items, "    ")
+
+
+def _lines(items: Sequence[ItemData], indent: str) -> Iterator[str]:
+    for item in items:
+        match item:
+            case StepData():
+                flags = [name for name in ("contract", "confirm") if getattr(item, name)]
+                flags += [f"asks {item.asks}"] if item.asks else []
+                flags += [f"sets {', '.join(item.sets)}"] if item.sets else []
+                flags += [f"text: never set {item.mentions}"] if item.mentions else []
+                flags += [] if item.required else ["optional"]
+                flags += [f"when {item.when[0]}={item.when[1]}"] if item.when else []
+                about = f" ({'; '.join(flags)})" if flags else ""
+                yield f"{indent}step {item.id}{about}"
+            case GateData():
+                options = "; ".join(_option(option) for option in item.options)
+                shows = "".join(f" {{{{{name}}}}}" for name in item.shows)
+                when = f" when {item.when[0]}={item.when[1]}" if item.when else ""
+                optional = "" if item.required else " optional"
+                yield f"{indent}gate {item.id}{optional}{when}:{shows} ({options})"
+            case LoopData():
+                head = (
+                    f"for each of {item.over}" if item.over else f"while {item.test[0]}" if item.test else ""
+                )
+                yield f"{indent}loop {item.id} {head}"
+                yield from _lines(item.body, f"{indent}  ")
+
+
+def _option(option: Any) -> str:
+    sets = "".join(f" sets {name}={value}" for name, value in option.sets)
+    return f"{option.id}{sets}{f' goes to {option.to}' if option.to else ''}"

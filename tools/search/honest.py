@@ -1,0 +1,180 @@
+"""Honest agents: each does what is pending and asks the user, who answers; it always comes to the end.
+
+The agent does each step with its output, sends what a step is declared to set and what it is told is missing,
+and waits for the user where only the user can answer. The user says yes: to the option that goes on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from interlock.core.definition.program import Plan
+from interlock.core.run import commands as c
+from interlock.core.run.outcomes import NeedAnswer, NeedEntry, NeedExit, NeedInput, NeedLoop, NeedStep
+from interlock.core.run.output import Output
+from tools.search.adapter import NOW, Engine, Position, Sent, Setting, answered, is_complete
+from tools.search.alphabet import AGENT, END, Move, claims, gates, honest_output
+from tools.search.oracle import Oracle, Seen, Violation
+from tools.search.workflows import START, StepData, WorkflowData, compiled
+
+MOST_CALLS = 60
+GOES_ON = ("yes", "on", "done", "proceed", "approve")
+
+
+@dataclass(frozen=True)
+class Walk:
+    """What came of an honest agent's run."""
+
+    data: WorkflowData
+    setting: Setting
+    moves: tuple[Move, ...]
+    ended: bool
+    refused: str
+    violations: tuple[Violation, ...]
+    log: tuple[tuple[dict[str, Any], ...], ...]
+
+
+def walk(data: WorkflowData, setting: Setting) -> Walk:
+    """Let an honest agent run a workflow on one surface."""
+    return _Walker(data, setting).run()
+
+
+class _Walker:
+    def __init__(self, data: WorkflowData, setting: Setting) -> None:
+        self.data, self.setting = data, setting
+        self.engine = Engine(Plan(compiled(data)), setting)
+        self.oracle, self.seen = Oracle(data), Seen()
+        self.moves: list[Move] = []
+        self.log: list[tuple[dict[str, Any], ...]] = []
+        self.violations: list[Violation] = []
+        self.refused = ""
+        self.position = self._learned(self.engine.start(START))
+
+    def run(self) -> Walk:
+        for _ in range(MOST_CALLS):
+            if is_complete(self.position):
+                break
+            if not self.user_answers():
+                self.agent_goes_on()
+        ended = is_complete(self.position)
+        return Walk(
+            self.data,
+            self.setting,
+            tuple(self.moves),
+            ended,
+            "" if ended else self.refused,
+            tuple(self.violations),
+            tuple(self.log),
+        )
+
+    def _learned(self, sent: Sent) -> Position:
+        self.seen, violations = self.oracle.read(self.seen, sent.events)
+        self.violations += violations
+        self.log.append(sent.events)
+        self.refused = sent.refused
+        return sent.position
+
+    def send(self, label: str, command: c.Command) -> None:
+        self.moves.append(Move(label, command))
+        self.position = self._learned(self.engine.send(self.position, command))
+
+    def user_answers(self) -> bool:
+        """Let the user answer the first question that the inbox shows and that has no answer yet."""
+        policy = self.setting.policy
+        for question in self.engine.questions(self.position):
+            options = [option.id for option in question.options] or ["given"]
+            option = next((name for name in options if name in GOES_ON), options[0])
+            is_gate = any(question.id == gate for gate in self._gates())
+            label = f"user answers {question.text!r} with {option}"
+            if is_gate and policy.exits == "claimed":
+                terms = self.setting.terms
+                self.send(label, c.ResolveCheckpoint(policy, NOW, terms, "console", question.id, option))
+                return True
+            if question.id not in self.position.decisions:
+                self.position = answered(self.position, question, option)
+                self.moves.append(Move(label, position=self.position))
+                return True
+        return False
+
+    def _gates(self) -> Iterator[str]:
+        activity = self.data.activity(self.position.state.activity)
+        return gates(activity) if activity is not None else iter(())
+
+    def agent_goes_on(self) -> None:
+        match self.setting.surface:
+            case "execution":
+                self.acknowledge()
+            case "session" | "gated":
+                self.go()
+            case "navigation":
+                self.act()
+
+    def variables_of(self, step_id: str) -> dict[str, Any]:
+        """Return what a step is declared to set; the agent has found that it is as it was."""
+        step = next(item for item in self.data.items() if isinstance(item, StepData) and item.id == step_id)
+        return {name: START[name] for name in step.sets if name in START}
+
+    def acknowledge(self) -> None:
+        policy, terms, position = self.setting.policy, self.setting.terms, self.position
+        pending = self.engine.awaited(position)
+        output, variables = Output(), dict[str, Any]()
+        if isinstance(pending, NeedStep):
+            output, variables = honest_output(pending.step.id, self.data), self.variables_of(pending.step.id)
+        elif isinstance(pending, NeedInput):
+            variables = {name: START.get(name, True) for name in pending.variables}
+        ack = c.AcknowledgeStep(policy, NOW, terms, output, variables, decisions=position.decisions)
+        self.send("ack", ack)
+
+    def go(self) -> None:
+        """Yield the gate that is in the way, resume, or leave the activity with a manifest."""
+        policy, terms, state = self.setting.policy, self.setting.terms, self.position.state
+        decisions = self.position.decisions
+        activity = self.data.activity(state.activity)
+        if AGENT in state.yielded:
+            self.send("resume_checkpoint", c.ResumeWorker(policy, NOW, AGENT))
+            return
+        pending = self.engine.awaited(self.position)
+        if activity is None:
+            first = pending.initial if isinstance(pending, NeedEntry) else None
+            self.send("enter", c.EnterActivity(policy, NOW, terms, first or self.data.activities[0].id))
+            return
+        target = state.exit_to or (activity.exits[-1].to if activity.exits else END)
+        leave = c.EnterActivity(policy, NOW, terms, target, claims(activity), decisions=decisions)
+        self.send(f"next_activity {target}", leave)
+        if not self.refused or self.setting.surface == "gated":
+            return
+        for gate in self._gates():
+            ask = c.OpenCheckpoint(
+                policy, NOW, terms, gate, AGENT, claims=claims(activity), decisions=decisions
+            )
+            self.send(f"yield_checkpoint {gate}", ask)
+            if not self.refused:
+                return
+
+    def act(self) -> None:
+        """Take the action that navigation lists as required."""
+        policy, terms, decisions = self.setting.policy, self.setting.terms, self.position.decisions
+        pending = self.engine.awaited(self.position)
+        match pending:
+            case NeedStep(step=step):
+                output, variables = honest_output(step.id, self.data), self.variables_of(step.id)
+                done = c.AcknowledgeStep(
+                    policy, NOW, terms, output, variables, step.id, decisions, reports=False
+                )
+                self.send(f"complete_step {step.id}", done)
+            case NeedAnswer(gate=gate):
+                option = decisions[gate.id].option if gate.id in decisions else gate.options[0].id
+                answer = c.ResolveCheckpoint(
+                    policy, NOW, terms, "agent", gate.id, option, decisions=decisions
+                )
+                self.send(f"respond_to_checkpoint {gate.id}", answer)
+            case NeedLoop(loop=loop) | NeedInput(loop=loop) if loop is not None:
+                self.send(f"advance_loop {loop.id}", c.AdvanceLoop(policy, NOW, terms, loop.id))
+            case NeedExit(exits=exits):
+                expected = [leads.to for leads in exits if leads.expected] or [exits[-1].to]
+                self.send(f"transition {expected[0]}", c.EnterActivity(policy, NOW, terms, expected[0]))
+            case _:
+                first = self.data.activities[0].id
+                self.send(f"transition {first}", c.EnterActivity(policy, NOW, terms, first))

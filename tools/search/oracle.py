@@ -1,0 +1,430 @@
+"""The second oracle: says from a workflow's plain data and a run's events whether a question was passed by.
+
+It shares no code with the core, and knows neither its program nor its state. It is simple on purpose.
+
+A *question* is a gate, the confirmation of a step, or what a step asks only the user for. A *body* is the
+list of items of an activity or of a loop. A run's path is a sequence of passes through bodies: an activity's
+body once a visit, a loop's once a round. **A gate instance on the path** is a question that stands directly
+in a body, in one pass through that body: (visit, rounds of all loops around it, question). It is due when
+the pass ends: when the activity is left, the next round begins, or the loop is left; what a step asks, when
+the step is completed. An optional gate is never due, a conditional one if its condition holds when the pass ends.
+An answered option with `transitionTo` waives what stands after its gate, and nothing before it.
+
+The path is one that the workflow declares: no loop is left while its next round is due; an activity is left
+by an open exit, by an answered option, or back to where the run has been. Any other target passes by whatever
+is asked in the activities on declared paths to it.
+
+An instance that is due has an answer by a channel that the terms accept, given in its own pass, to the digest
+that was last shown for it. From the answer on no agent changes what the question showed (until it is asked
+anew) or set, but by completing a step that is declared to set it and does not stand before the gate in the
+same pass; and no agent talks a question away by changing its condition after it was shown.
+
+Under strict enforcement in guided and stop mode each breach is a violation at once; in never-stop and under
+advisory enforcement, if the run ends `complete` all the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from copy import copy
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeAlias
+
+from tools.search.workflows import TYPES, LoopData, QuestionData, Test, WorkflowData, placed_steps, questions
+
+Event: TypeAlias = Mapping[str, Any]
+Rounds: TypeAlias = tuple[tuple[str, int], ...]
+Instance: TypeAlias = tuple[Rounds, str]  # in the current visit
+
+END = "__terminal__"
+NEVER_STOP = "full_auto_never_stop"
+USER = frozenset({"console", "cli"})
+CHANNELS: Mapping[str, frozenset[str]] = {
+    "user": USER,
+    "client": USER | {"elicitation"},
+    "auto": USER | {"elicitation", "agent"},
+    "agent": USER | {"elicitation", "agent"},
+}
+HOLDS = (None, "revise", "reject")  # answers that do not let the run go on, and none
+AGENTS = ("agent_delta", "child")
+AFTER_THE_END = ("gap_resolved", "validation_performed", "question_shown")
+
+
+@dataclass(frozen=True)
+class Violation:
+    rule: str
+    text: str
+
+
+@dataclass(frozen=True)
+class Showing:
+    """A question as it was last shown; `bent` says that an agent has changed its condition since."""
+
+    digest: str
+    at: int
+    bent: bool = False
+    answered: bool = False
+
+
+@dataclass(frozen=True)
+class Owner:
+    """The question that a variable belongs to; its instance is None once the question is asked anew."""
+
+    question: str
+    instance: Instance | None
+    is_set: bool
+
+
+@dataclass
+class Seen:
+    """What the oracle has learned from the events so far."""
+
+    mode: str = "guided"
+    policy: str = "user"
+    strict: bool = True
+    variables: dict[str, Any] = field(default_factory=dict)
+    activity: str = ""
+    trail: frozenset[str] = frozenset()
+    rounds: Rounds = ()
+    totals: tuple[int | None, ...] = ()
+    done: frozenset[Instance] = frozenset()  # steps and loops of this visit
+    shown: dict[Instance, Showing] = field(default_factory=dict)
+    answers: dict[Instance, str] = field(default_factory=dict)
+    weak: frozenset[Instance] = frozenset()  # answered by a channel that the terms do not accept
+    answered: frozenset[str] = frozenset()  # in the whole run
+    declined: frozenset[Instance] = frozenset()
+    owners: dict[str, Owner] = field(default_factory=dict)
+    away: tuple[str, str] = ("", "")
+    missed: frozenset[str] = frozenset()
+    gaps: tuple[str, ...] = ()
+    status: str = ""
+
+    def key(self) -> str:
+        """What tells apart two logs from which different things were learned."""
+        return repr([_ordered(value) for value in vars(self).values()])
+
+
+def _ordered(value: Any) -> Any:
+    match value:
+        case dict():
+            return sorted(value.items())
+        case frozenset():
+            return sorted(value)
+        case _:
+            return value
+
+
+class Oracle:
+    """Reads the events of one workflow's runs."""
+
+    def __init__(self, data: WorkflowData) -> None:
+        self.data = data
+        self.questions = {question.id: question for question in questions(data)}
+        self.steps = {placed.step.id: placed for placed in placed_steps(data)}
+        self.loops = {item.id: item for item in data.items() if isinstance(item, LoopData)}
+
+    def read(self, seen: Seen, events: Sequence[Event]) -> tuple[Seen, list[Violation]]:
+        """Learn the events of one command, and return what is wrong with them."""
+        reading = _Reading(self, seen, events)
+        for index, event in enumerate(events):
+            reading.learn(index, event)
+        return reading.seen, reading.violations
+
+
+class _Reading:
+    """The events of one command while they are read."""
+
+    def __init__(self, oracle: Oracle, seen: Seen, events: Sequence[Event]) -> None:
+        self.oracle, self.data, self.seen = oracle, oracle.data, copy(seen)
+        for name in ("variables", "shown", "answers", "owners"):
+            setattr(self.seen, name, dict(getattr(seen, name)))
+        self.completed = {at: it["step"] for at, it in enumerate(events) if it["kind"] == "step_completed"}
+        self.fresh: dict[str, int] = {}  # what answers of this command own, by where they stand in it
+        self.violations: list[Violation] = []
+
+    def learn(self, index: int, event: Event) -> None:
+        seen, kind = self.seen, event["kind"]
+        if seen.status and kind not in AFTER_THE_END:
+            self.fail("after-end", f"{kind} after the end")
+        match kind:
+            case "run_started":
+                seen.mode, seen.policy = (
+                    event["preferences"].get("autonomy", "guided"),
+                    event.get("policy", "auto"),
+                )
+                seen.strict = event.get("enforcement", "strict") == "strict"
+            case "preferences_changed":
+                seen.mode = event["effective"].get("autonomy", "guided")
+            case "context_set":
+                self.take(event)
+            case "activity_entered":
+                self.enter(event["activity"])
+            case "activity_left":
+                self.leave(event["to"])
+            case "step_completed" | "step_skipped":
+                self.pass_step(event["step"], is_done=kind == "step_completed")
+            case "gate_opened" | "question_shown":
+                if key := self.instance(self.oracle.questions.get(event["gate"])):
+                    seen.shown[key] = Showing(event["shown"], event["at"])
+            case "question_declined":
+                if key := self.instance(self.oracle.questions[event["gate"]]):
+                    seen.declined |= {key}
+            case "gate_resolved":
+                self.answer(index, event)
+            case "gate_passed" if event["because"] == "advisory":
+                self.miss("unanswered", f"{event['gate']} was passed under advisory enforcement")
+            case "loop_entered":
+                seen.rounds = (*seen.rounds, (event["loop"], 0))
+                seen.totals = (*seen.totals, event.get("total"))
+                self.ask_anew(loop=event["loop"])
+            case "loop_iterated":
+                self.end_pass()
+                seen.rounds = (*seen.rounds[:-1], (event["loop"], event["iteration"]))
+                self.ask_anew(loop=event["loop"])
+            case "loop_left":
+                self.leave_loop(self.oracle.loops[event["loop"]])
+            case "gap_recorded":
+                is_users = event["category"] == "user_only_dependency" and event["severity"] == "critical"
+                seen.gaps = (*seen.gaps, "user" if is_users else event["severity"])
+            case "gap_resolved":
+                if seen.gaps[event["gap"] - 1] == "user" and event.get("channel") not in USER:
+                    self.fail("gap-closed", "an agent closed the gap of a decision without the user")
+            case "run_completed":
+                seen.status = event["status"]
+                for text in sorted(seen.missed) if seen.status == "complete" else ():
+                    self.fail("unanswered", f"{text}, and the run is complete")
+        for name, value in event.get("sets", {}).items():
+            self.write(name, value)
+
+    def fail(self, rule: str, text: str) -> None:
+        self.violations.append(Violation(rule, text))
+
+    def miss(self, rule: str, text: str) -> None:
+        if self.seen.mode == NEVER_STOP or not self.seen.strict:
+            self.seen.missed |= {text}
+        else:
+            self.fail(rule, text)
+
+    def write(self, name: str, value: Any) -> None:
+        self.seen.variables[name] = value
+        if value is None:
+            del self.seen.variables[name]
+
+    def value(self, path: str) -> Any:
+        """Return what conditions see under a path; None if it is unset. Text can be a boolean."""
+        value: Any = self.seen.variables
+        for part in path.split("."):
+            value = value.get(part) if isinstance(value, Mapping) else None
+        return value == "true" if TYPES.get(path) == "boolean" and isinstance(value, str) else value
+
+    def holds(self, test: Test | None) -> bool:
+        return test is None or self.value(test[0]) == test[1]
+
+    def instance(self, question: QuestionData | None) -> Instance | None:
+        """Return the instance of a question in this pass; None if the run is elsewhere."""
+        if question is None or self.seen.activity != question.activity:
+            return None
+        rounds = self.seen.rounds[: len(question.loops)]
+        return (rounds, question.id) if tuple(loop for loop, _ in rounds) == question.loops else None
+
+    def answer(self, index: int, event: Event) -> None:
+        """Take an answer that counts: from now on it owns what the question showed and what it sets."""
+        seen, question, channel = self.seen, self.oracle.questions[event["gate"]], event["channel"]
+        key, sets = self.instance(question), event.get("sets", {})
+        if key is None or event["how"] == "dismissed":
+            return  # given for no pass that the run is in
+        shown = seen.shown.get(key)
+        accepted = channel in (USER if seen.mode == NEVER_STOP else CHANNELS[seen.policy])
+        if not accepted and not self.server_answers(event, question, shown):
+            seen.weak |= {key}
+            return
+        if key in seen.declined and channel not in USER:
+            self.fail("declined", f"{question.id} was declined, and then answered by {channel}")
+        if event["how"] != "assumed" and (shown is None or shown.answered):
+            self.fail("unshown", f"{question.id} was answered and had not been shown")
+        elif shown is not None and shown.digest != event["shown"]:
+            self.fail("digest", f"{question.id} was answered with other words than were shown")
+        if shown is not None:
+            seen.shown[key] = replace(shown, answered=True)
+        seen.answers[key], seen.declined = event.get("option") or "", seen.declined - {key}
+        seen.answered |= {question.id}
+        if event.get("transition_to"):
+            seen.away = (question.id, event["transition_to"])
+        for name in question.reads | set(sets) if accepted and event.get("option") not in HOLDS else ():
+            seen.owners[name], self.fresh[name] = Owner(question.id, key, name in sets), index
+
+    def server_answers(self, event: Event, question: QuestionData, shown: Showing | None) -> bool:
+        """Say whether the server may answer: for the mode, or after the time that a gate waits."""
+        if event["channel"] != "server" or event["how"] == "assumed":
+            return event["channel"] == "server" and self.seen.mode != "guided"
+        return (
+            question.waits_ms is not None
+            and shown is not None
+            and event["at"] - shown.at >= question.waits_ms
+        )
+
+    def take(self, event: Event) -> None:
+        """Take variables that were sent: an agent must not change what an answer owns."""
+        by_agent = event.get("source", "agent_delta") in AGENTS
+        for name, value in event["delta"].items():
+            root = name.partition(".")[0]
+            current = self.seen.variables.get(name, self.value(name) if "." in name else None)
+            if by_agent and value != current:
+                owner = self.seen.owners.get(root)
+                if owner is not None and not self.may_set(root, owner, event):
+                    self.fail("bent", f"{name} = {value!r}, which belongs to {owner.question}")
+                self.bend(root)
+            self.write(name, value)
+
+    def bend(self, root: str) -> None:
+        """Mark the questions that were shown because of a variable which an agent has changed."""
+        for key, shown in self.seen.shown.items():
+            when = self.oracle.questions[key[1]].when
+            if when is not None and when[0] == root:
+                self.seen.shown[key] = replace(shown, bent=True)
+
+    def may_set(self, root: str, owner: Owner, event: Event) -> bool:
+        """Say whether a step that this command completes after the answer is declared to set the root."""
+        question = self.oracle.questions[owner.question]
+        same_pass = owner.instance is not None and owner.instance == self.instance(question)
+        for at, step_id in self.completed.items():
+            placed = self.oracle.steps[step_id]
+            declared = root in placed.step.sets and event.get("by", step_id) == step_id
+            in_the_way = same_pass and placed.place < question.place
+            if declared and at > self.fresh.get(root, -1) and not in_the_way:
+                return True
+        return False
+
+    def pass_step(self, step_id: str, *, is_done: bool) -> None:
+        placed, seen = self.oracle.steps[step_id], self.seen
+        seen.done |= {(seen.rounds, step_id)}
+        for question in self.oracle.questions.values() if is_done else ():
+            key = (seen.rounds, question.id)
+            if question.id == placed.step.confirmation_id:
+                seen.answers.pop(key, None)  # an answer from before is not about this work
+            elif (
+                question.kind == "input" and question.place == placed.place and seen.answers.get(key) in HOLDS
+            ):
+                self.unanswered(key)
+
+    def end_pass(self, up_to: float = float("inf")) -> None:
+        """Judge what stands directly in the body that the run is in, up to a place."""
+        seen, loops = self.seen, tuple(loop for loop, _ in self.seen.rounds)
+        for question in self.oracle.questions.values():
+            key, shown = (seen.rounds, question.id), seen.shown.get((seen.rounds, question.id))
+            here = (question.activity, question.loops) == (seen.activity, loops) and question.place <= up_to
+            if (
+                not here
+                or not question.required
+                or question.kind == "input"
+                or seen.answers.get(key) not in HOLDS
+            ):
+                continue
+            if question.kind == "confirmation":
+                step = (seen.rounds, question.id.removeprefix("confirm-"))
+                if seen.mode == "guided" and step in seen.done:
+                    self.unanswered(key)
+            elif self.holds(question.when):
+                self.unanswered(key)
+            elif shown is not None and shown.bent:
+                self.miss("talked-away", f"an agent has made the condition of {question.id} false")
+
+    def unanswered(self, key: Instance) -> None:
+        where = "".join(f" in round {number + 1} of {loop}" for loop, number in key[0])
+        self.miss("channel" if key in self.seen.weak else "unanswered", f"{key[1]}{where} was passed by")
+
+    def leave_loop(self, loop: LoopData) -> None:
+        """Judge the last round, and whether another was due."""
+        seen = self.seen
+        inside = bool(seen.rounds) and seen.rounds[-1][0] == loop.id
+        items, rounds = self.value(loop.over or "") or (), seen.rounds[-1][1] + 1 if inside else 0
+        total = seen.totals[-1] if inside else len(items)
+        goes_on = self.holds(loop.test) if loop.test else rounds < (total or 0)
+        if inside:
+            self.end_pass()
+            seen.rounds, seen.totals = seen.rounds[:-1], seen.totals[:-1]
+        asks = any(loop.id in question.loops for question in self.oracle.questions.values())
+        if goes_on and asks and rounds < loop.most:
+            self.miss("loop-left", f"{loop.id} was left after {rounds} rounds, and the next was due")
+        seen.done |= {(seen.rounds, loop.id)}
+
+    def ask_anew(self, *, activity: str = "", loop: str = "") -> None:
+        """Let go of what questions only showed that are asked anew in this visit or round."""
+        for name, owner in list(self.seen.owners.items()):
+            question = self.oracle.questions[owner.question]
+            if question.activity == activity or loop in question.loops:
+                self.seen.owners[name] = replace(owner, instance=None)
+                if not owner.is_set:
+                    del self.seen.owners[name]
+
+    def enter(self, activity: str) -> None:
+        seen, first = self.seen, self.data.activities[0].id
+        if not seen.activity and activity != first:
+            self.jump("", activity)
+        self.ask_anew(activity=activity)
+        seen.activity, seen.trail, seen.away = activity, seen.trail | {activity}, ("", "")
+        seen.rounds, seen.totals, seen.done, seen.weak = (), (), frozenset(), frozenset()
+        seen.shown, seen.answers = {}, {}
+
+    def leave(self, to: str) -> None:
+        """Judge every body that the run is in, the loops that it did not come to, and where it goes."""
+        seen, activity = self.seen, self.data.activity(self.seen.activity)
+        assert activity is not None
+        by_option = seen.away[1] == to
+        place = self.oracle.questions[seen.away[0]].place if by_option else float("inf")
+        while seen.rounds:
+            self.end_pass(place)
+            seen.rounds = seen.rounds[:-1]
+        self.end_pass(place)
+        for question in self.oracle.questions.values():
+            head = ((), question.loops[0]) if question.loops and question.activity == activity.id else None
+            entered = (
+                any(key[0][:1] and key[0][0][0] == question.loops[0] for key in seen.done) if head else True
+            )
+            if (
+                head
+                and head not in seen.done
+                and not entered
+                and question.required
+                and question.place < place
+            ):
+                self.unanswered(((), question.id))
+        exits = {self.past_skipped(leads.to) for leads in activity.exits if self.is_open(leads.when)}
+        if not by_option and to not in (exits if activity.exits else {END}) and to not in seen.trail:
+            self.jump(activity.id, to)
+
+    def is_open(self, when: Test | None) -> bool:
+        """Say whether an exit's condition holds, or is the agent's to claim."""
+        decides = (
+            any(when[0] in question.sets for question in self.oracle.questions.values()) if when else False
+        )
+        return self.holds(when) or (when is not None and self.value(when[0]) is None and not decides)
+
+    def past_skipped(self, to: str) -> str:
+        """Return where an exit leads if a mode skips its target."""
+        skipped = self.data.activity(to) if self.data.mode and to == self.data.mode[1] else None
+        if skipped is None or self.data.mode is None or self.value(self.data.mode[0]) is not True:
+            return to
+        return skipped.exits[-1].to if skipped.exits else END
+
+    def jump(self, start: str, to: str) -> None:
+        """Judge a target that no open exit leads to: what stands on declared paths to it is passed by."""
+        first = self.data.activities[0].id
+        paths = list(self.paths(start, to)) if start else []
+        passed = {name for path in paths for name in path[1:]}
+        passed |= set() if paths else {name for path in self.paths(first, to) for name in path}
+        for question in self.oracle.questions.values():
+            is_asked = question.required and self.holds(question.when)
+            if question.activity in passed - {start} and is_asked and question.id not in self.seen.answered:
+                self.miss("jumped", f"{start or 'the beginning'} to {to} leaves out {question.id}")
+
+    def paths(self, start: str, to: str, trail: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
+        """Yield the declared paths to a target, without it."""
+        activity = self.data.activity(start)
+        if activity is None or start in trail:
+            return
+        for target in [self.past_skipped(leads.to) for leads in activity.exits] or [END]:
+            if target == to:
+                yield (*trail, start)
+            else:
+                yield from self.paths(target, to, (*trail, start))

@@ -29,6 +29,8 @@ from interlock.core.values import Json
 NOW = 1_000_000
 LATER = 2_000_000  # after the time of every non-blocking gate
 
+Surface = Literal["execution", "session", "gated", "navigation"]
+
 _packed = msgspec.msgpack.Encoder(order="deterministic").encode
 
 
@@ -36,7 +38,7 @@ _packed = msgspec.msgpack.Encoder(order="deterministic").encode
 class Setting:
     """Under which terms a run is searched, and on which surface."""
 
-    surface: Literal["execution", "session", "gated", "navigation"] = "execution"
+    surface: Surface = "execution"
     decisions: DecisionPolicy = "user"
     enforcement: Enforcement = "strict"
     mode: Mode = "guided"
@@ -79,6 +81,8 @@ class Engine:
     def __init__(self, plan: Plan, setting: Setting) -> None:
         self.plan = plan
         self.setting = setting
+        steps = (step for activity in plan.workflow.activities for step in activity.steps())
+        self.shows_unrecorded = setting.surface == "gated" or any(step.user_input for step in steps)
 
     def start(self, variables: Mapping[str, Json]) -> Sent:
         """Begin a run."""
@@ -99,7 +103,7 @@ class Engine:
         outcome = decide(self.plan, position.state, command)
         if isinstance(outcome, Refusal):
             refused = str(outcome.code)
-            if not outcome.kept:
+            if not outcome.kept or self.setting.surface == "execution":  # which keeps blocked attempts only
                 return Sent(position, (), refused)
             after = Position(evolved(position.state, outcome.kept))
             after = replace(after, decisions=self._still_asked(position, after))
@@ -116,6 +120,8 @@ class Engine:
 
     def _still_asked(self, before: Position, after: Position) -> dict[str, Decision]:
         """Return the recorded answers to questions that would be shown as they were."""
+        if not before.decisions:
+            return {}
         digests = {question.id: question.digest for question in self.questions(before)}
         same = [it.id for it in self.questions(after) if digests.get(it.id) == it.digest]
         return {name: decision for name, decision in before.decisions.items() if name in same}
@@ -149,12 +155,13 @@ class Engine:
     def _with_showings(self, position: Position, events: tuple[Any, ...]) -> tuple[dict[str, Any], ...]:
         """Return events as JSON, then what the inbox shows although no event says so."""
         listed = [_plain(event) for event in events]
-        opened = position.state.open
-        listed += [
-            {"kind": "question_shown", "gate": question.id, "shown": question.digest, "at": NOW}
-            for question in self.questions(position)
-            if opened is None or question.id != opened.gate
-        ]
+        if self.shows_unrecorded:
+            opened = position.state.open
+            listed += [
+                {"kind": "question_shown", "gate": question.id, "shown": question.digest, "at": NOW}
+                for question in self.questions(position)
+                if opened is None or question.id != opened.gate
+            ]
         return tuple(listed)
 
 

@@ -10,13 +10,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from msgspec.structs import replace
+
 from interlock.core.engine.gates import find_gate
 from interlock.core.run import commands as c
 from interlock.core.run.outcomes import NeedAnswer, NeedStep
 from interlock.core.run.output import Output
 from tools.search.adapter import LATER, NOW, Engine, Position, answered
 from tools.search.workflows import (
-    CONTRACT,
+    ARTIFACT,
     TYPES,
     ActivityData,
     GateData,
@@ -57,10 +59,17 @@ class Alphabet:
         self.data = data
         self.engine = engine
         self.deltas = [{}, *deltas(data)]
+        self.has_timer = any(isinstance(item, GateData) and item.waits_ms for item in data.items())
 
     def moves(self, position: Position) -> Iterator[Move]:
-        """Yield every move at a position, the user's first."""
+        """Yield every move at a position, the user's first; where a gate waits for a time, later ones too."""
         yield from self._user_moves(position)
+        for move in self._agent_moves(position):
+            yield move
+            if self.has_timer and move.command is not None and not getattr(move.command, "variables", None):
+                yield Move(f"later: {move.label}", replace(move.command, now=LATER))
+
+    def _agent_moves(self, position: Position) -> Iterator[Move]:
         match self.engine.setting.surface:
             case "execution":
                 yield from self._acknowledgements(position)
@@ -191,8 +200,8 @@ class Alphabet:
             setting.policy, NOW, setting.terms, "agent", gate, condition_not_met=True
         )
         yield Move(f"respond_checkpoint {gate} condition_not_met", dismiss)
-        late = c.ResolveCheckpoint(setting.policy, LATER, setting.terms, "agent", gate, auto_advance=True)
-        yield Move(f"respond_checkpoint {gate} auto_advance, later", late)
+        advance = c.ResolveCheckpoint(setting.policy, NOW, setting.terms, "agent", gate, auto_advance=True)
+        yield Move(f"respond_checkpoint {gate} auto_advance", advance)
         if setting.decisions != "user" and options:
             declined = c.ResolveCheckpoint(
                 setting.policy, NOW, setting.terms, "agent", gate, options[0], declined=True
@@ -260,8 +269,8 @@ def honest_output(step_id: str, data: WorkflowData) -> Output:
 
 
 def _output(step: StepData) -> Output:
-    example = CONTRACT.example
-    return Output(f"did {step.id}", (example,)) if step.contract else Output(f"did {step.id}")
+    artifacts = (ARTIFACT,) if step.contract else ()
+    return Output(f"did {step.id}", artifacts)
 
 
 def _report(gate: str, option: str) -> Output:

@@ -56,7 +56,7 @@ def play(
             return
         if move.command is None:
             assert move.position is not None
-            position, events = move.position, ()
+            position, events = move.position, tuple[dict[str, Any], ...]()
         else:
             sent = engine.send(position, move.command)
             position, events = sent.position, sent.events

@@ -4,16 +4,22 @@ from __future__ import annotations
 
 from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
+from itertools import islice
+from random import Random
 from time import perf_counter
 
 from interlock.core.definition.program import Plan
-from tools.search.adapter import Engine, Position, Setting
+from interlock.core.run.preferences import DECISIONS, ENFORCEMENT, PRESETS
+from tools.search.adapter import Engine, Position, Setting, Surface
 from tools.search.alphabet import Alphabet, Move
 from tools.search.oracle import Oracle, Seen, Violation
-from tools.search.workflows import START, WorkflowData, compiled
+from tools.search.workflows import START, WorkflowData, compiled, larger, questions, two_items
 
 DEPTH = 5
+MOST = 300  # states of one workflow under one setting
+SEARCHED_ON = ("unshown",)  # after any other violation a run is not followed further
 
 
 @dataclass(frozen=True)
@@ -51,30 +57,49 @@ class Figures:
     """What a search has covered."""
 
     workflows: int = 0
+    runs: int = 0
+    whole: int = 0
     states: int = 0
     commands: int = 0
     ended: int = 0
     seconds: float = 0.0
     violations: Counter[str] = field(default_factory=Counter)
+    judged: Counter[str] = field(default_factory=Counter)
     kinds: Counter[str] = field(default_factory=Counter)
     first: dict[tuple[str, str], Found] = field(default_factory=dict)
 
     def add(self, other: Figures) -> None:
-        """Take in the figures of another part of the search; the shortest story of a rule is kept."""
-        self.workflows += other.workflows
-        self.states += other.states
-        self.commands += other.commands
-        self.ended += other.ended
+        """Take in the figures of another part of the search."""
+        for name in ("workflows", "runs", "whole", "states", "commands", "ended"):
+            setattr(self, name, getattr(self, name) + getattr(other, name))
         self.seconds = max(self.seconds, other.seconds)
         self.violations += other.violations
+        self.judged += other.judged
         self.kinds += other.kinds
-        for key, found in other.first.items():
-            self.note(key, found)
+        for found in other.first.values():
+            self.note(found)
 
-    def note(self, key: tuple[str, str], found: Found) -> None:
+    def note(self, found: Found) -> None:
+        """Keep the shortest story of each rule on each surface."""
+        key = (found.violation.rule, found.setting.surface)
         known = self.first.get(key)
         if known is None or len(found.moves) < len(known.moves):
             self.first[key] = found
+
+    def lines(self) -> Iterator[str]:
+        """Tell the figures."""
+        rate = self.states / max(self.seconds, 0.001)
+        yield (
+            f"{self.workflows} workflows, {self.runs} searches ({self.whole} to their end), "
+            f"{self.states} states, {self.commands} commands, {self.ended} runs ended, {rate:.0f} states/s"
+        )
+        yield f"states by item: {_listed(self.kinds)}"
+        yield f"rules applied: {_listed(self.judged)}"
+        yield f"violations: {_listed(self.violations) or 'none'}"
+
+
+def _listed(counts: Counter[str]) -> str:
+    return ", ".join(f"{name} {count}" for name, count in sorted(counts.items()))
 
 
 def explore(
@@ -83,73 +108,103 @@ def explore(
     figures: Figures,
     *,
     depth: int = DEPTH,
-    most: int = 5000,
+    most: int = MOST,
     until: float = float("inf"),
+    rule: str = "",
 ) -> None:
-    """Search one workflow under one setting, breadth first."""
+    """Search one workflow under one setting, breadth first; `rule` ends the search when it is broken."""
     engine = Engine(Plan(compiled(data)), setting)
     alphabet, oracle = Alphabet(data, engine), Oracle(data)
     sent = engine.start(START)
     seen, violations = oracle.read(Seen(), sent.events)
     assert not violations, violations
-    known = {(sent.position.key, seen.key())}
+    known, kinds = {(sent.position.key, seen.key())}, data.name.partition("[")[2].rstrip("]").split("+")
     waiting = deque([Node(sent.position, seen)])
     while waiting and len(known) < most and perf_counter() < until:
+        if figures.violations[rule]:
+            break
         node = waiting.popleft()
         for move in alphabet.moves(node.position):
-            after = _after(engine, oracle, node, move, figures)
-            if after is None or (key := (after[0].position.key, after[0].seen.key())) in known:
+            reached, wrong = _after(engine, oracle, node, move)
+            figures.commands += 1
+            if reached is node or (key := (reached.position.key, reached.seen.key())) in known:
                 continue
             known.add(key)
-            reached, violations = after
-            for violation in violations:
+            for violation in wrong:
                 figures.violations[violation.rule] += 1
-                figures.note(
-                    (violation.rule, setting.surface), Found(data, setting, violation, reached.story())
-                )
+                figures.note(Found(data, setting, violation, reached.story()))
             figures.ended += bool(reached.seen.status)
-            if not violations and reached.depth < depth:
+            if reached.depth < depth and all(violation.rule in SEARCHED_ON for violation in wrong):
                 waiting.append(reached)
+    figures.runs += 1
+    figures.whole += not waiting
     figures.states += len(known)
+    figures.judged += oracle.judged
+    figures.kinds.update(dict.fromkeys(kinds, len(known)))
 
 
-def _after(
-    engine: Engine, oracle: Oracle, node: Node, move: Move, figures: Figures
-) -> tuple[Node, Sequence[Violation]] | None:
-    """Return where a move leads, and what is wrong with it; None if nothing came of it."""
-    figures.commands += 1
+def _after(engine: Engine, oracle: Oracle, node: Node, move: Move) -> tuple[Node, Sequence[Violation]]:
+    """Return where a move leads, and what is wrong with it; the node itself if nothing came of it."""
     if move.command is None:
         assert move.position is not None
         return Node(move.position, node.seen, node.depth, node, move), ()
     sent = engine.send(node.position, move.command)
     if not sent.events and sent.position == node.position:
-        return None
+        return node, ()
     seen, violations = oracle.read(node.seen, sent.events)
     return Node(sent.position, seen, node.depth + (not move.by_user), node, move), violations
 
 
+SURFACES: tuple[Surface, ...] = ("execution", "session", "gated", "navigation")
+MAIN = tuple(Setting(surface) for surface in SURFACES)
+OTHERS = tuple(
+    setting
+    for setting in (
+        Setting(surface, decisions, enforcement, mode)
+        for mode in PRESETS
+        for enforcement in ENFORCEMENT
+        for decisions in DECISIONS
+        for surface in SURFACES
+    )
+    if setting not in MAIN
+)
+
+
 def search(
-    workflows: Iterable[WorkflowData],
-    settings: Sequence[Setting],
-    *,
-    seconds: float,
-    depth: int = DEPTH,
-    most: int = 5000,
+    workflows: Iterable[WorkflowData], seconds: float, *, depth: int = DEPTH, most: int = MOST
 ) -> Figures:
-    """Search workflows one after the other until the time is over."""
+    """Search workflows one after the other until the time is over.
+
+    Each is searched on every surface under policy `user`, strict and guided, and under one other setting.
+    """
     began, figures = perf_counter(), Figures()
-    until = began + seconds
-    for data in workflows:
-        if perf_counter() >= until:
-            break
-        for setting in settings:
-            explore(data, setting, figures, depth=depth, most=most, until=until)
+    for index, data in enumerate(workflows):
+        for setting in (*MAIN, OTHERS[index % len(OTHERS)]):
+            explore(data, setting, figures, depth=depth, most=most, until=began + seconds)
         figures.workflows += 1
-        figures.kinds.update(data.name.partition("[")[2].rstrip("]").split("+"))
+        if perf_counter() >= began + seconds:
+            break
     figures.seconds = perf_counter() - began
     return figures
 
 
-def shared(workflows: Iterable[WorkflowData], part: int, parts: int) -> Iterator[WorkflowData]:
-    """Yield every `parts`-th workflow, from `part` on."""
-    return (data for index, data in enumerate(workflows) if index % parts == part)
+def all_workflows(seed: int) -> Iterator[WorkflowData]:
+    """Yield every workflow of two items in an order that the seed gives, then larger ones for ever."""
+    small = [data for data in two_items() if any(questions(data))]
+    Random(seed).shuffle(small)
+    yield from small
+    yield from larger(seed)
+
+
+def search_in_parallel(seed: int, seconds: float, processes: int, *, most: int = MOST) -> Figures:
+    """Share the workflows out to processes, and add up what they find."""
+    figures = Figures()
+    with ProcessPoolExecutor(processes) as pool:
+        parts = [pool.submit(_part, seed, seconds, part, processes, most) for part in range(processes)]
+        for part in parts:
+            figures.add(part.result())
+    return figures
+
+
+def _part(seed: int, seconds: float, part: int, parts: int, most: int) -> Figures:
+    return search(islice(all_workflows(seed), part, None, parts), seconds, most=most)

@@ -6,8 +6,9 @@ and waits for the user where only the user can answer. The user says yes: to the
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from time import perf_counter
 from typing import Any
 
 from interlock.core.definition.program import Plan
@@ -178,3 +179,31 @@ class _Walker:
             case _:
                 first = self.data.activities[0].id
                 self.send(f"transition {first}", c.EnterActivity(policy, NOW, terms, first))
+
+
+@dataclass
+class Walked:
+    """How honest agents fared."""
+
+    walks: int = 0
+    stuck: list[Walk] = field(default_factory=list)
+    suspected: list[Walk] = field(default_factory=list)
+
+    def lines(self) -> Iterator[str]:
+        """Tell the figures."""
+        suspected = f"{len(self.suspected)} wrong by the oracle"
+        yield f"{self.walks} honest walks, {len(self.stuck)} stuck, {suspected}"
+
+
+def walk_all(workflows: Iterable[WorkflowData], settings: Sequence[Setting], seconds: float) -> Walked:
+    """Walk workflows on each surface until the time is over."""
+    began, walked = perf_counter(), Walked()
+    for data in workflows:
+        for setting in settings:
+            done = walk(data, setting)
+            walked.walks += 1
+            walked.stuck += [] if done.ended else [done]
+            walked.suspected += [done] if done.violations else []
+        if perf_counter() - began > seconds:
+            break
+    return walked

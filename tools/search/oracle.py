@@ -7,8 +7,8 @@ list of items of an activity or of a loop. A run's path is a sequence of passes 
 body once a visit, a loop's once a round. **A gate instance on the path** is a question that stands directly
 in a body, in one pass through that body: (visit, rounds of all loops around it, question). It is due when
 the pass ends: when the activity is left, the next round begins, or the loop is left; what a step asks, when
-the step is completed. An optional gate is never due, a conditional one if its condition holds when the pass ends.
-An answered option with `transitionTo` waives what stands after its gate, and nothing before it.
+the step is completed. An optional gate is never due, a conditional one if its condition holds when the pass
+ends. An answered option with `transitionTo` waives what stands after its gate, and nothing before it.
 
 The path is one that the workflow declares: no loop is left while its next round is due; an activity is left
 by an open exit, by an answered option, or back to where the run has been. Any other target passes by whatever
@@ -25,6 +25,7 @@ advisory enforcement, if the run ends `complete` all the same.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
@@ -58,7 +59,7 @@ class Violation:
 
 @dataclass(frozen=True)
 class Showing:
-    """A question as it was last shown; `bent` says that an agent has changed its condition since."""
+    """A question as it was last shown; `bent` says that an agent has made its condition false since."""
 
     digest: str
     at: int
@@ -90,7 +91,7 @@ class Seen:
     done: frozenset[Instance] = frozenset()  # steps and loops of this visit
     shown: dict[Instance, Showing] = field(default_factory=dict)
     answers: dict[Instance, str] = field(default_factory=dict)
-    weak: frozenset[Instance] = frozenset()  # answered by a channel that the terms do not accept
+    weak: dict[Instance, str] = field(default_factory=dict)  # answered by a channel that does not count
     answered: frozenset[str] = frozenset()  # in the whole run
     declined: frozenset[Instance] = frozenset()
     owners: dict[str, Owner] = field(default_factory=dict)
@@ -121,6 +122,7 @@ class Oracle:
         self.data = data
         self.questions = {question.id: question for question in questions(data)}
         self.steps = {placed.step.id: placed for placed in placed_steps(data)}
+        self.judged = Counter[str]()  # how often each rule was applied
         self.loops = {item.id: item for item in data.items() if isinstance(item, LoopData)}
 
     def read(self, seen: Seen, events: Sequence[Event]) -> tuple[Seen, list[Violation]]:
@@ -136,7 +138,7 @@ class _Reading:
 
     def __init__(self, oracle: Oracle, seen: Seen, events: Sequence[Event]) -> None:
         self.oracle, self.data, self.seen = oracle, oracle.data, copy(seen)
-        for name in ("variables", "shown", "answers", "owners"):
+        for name in ("variables", "shown", "answers", "weak", "owners"):
             setattr(self.seen, name, dict(getattr(seen, name)))
         self.completed = {at: it["step"] for at, it in enumerate(events) if it["kind"] == "step_completed"}
         self.fresh: dict[str, int] = {}  # what answers of this command own, by where they stand in it
@@ -144,8 +146,8 @@ class _Reading:
 
     def learn(self, index: int, event: Event) -> None:
         seen, kind = self.seen, event["kind"]
-        if seen.status and kind not in AFTER_THE_END:
-            self.fail("after-end", f"{kind} after the end")
+        if seen.status:
+            self.judge("after-end", kind not in AFTER_THE_END, f"{kind} after the end")
         match kind:
             case "run_started":
                 seen.mode, seen.policy = (
@@ -172,7 +174,7 @@ class _Reading:
             case "gate_resolved":
                 self.answer(index, event)
             case "gate_passed" if event["because"] == "advisory":
-                self.miss("unanswered", f"{event['gate']} was passed under advisory enforcement")
+                self.judge_pass("unanswered", True, f"{event['gate']} was passed under advisory enforcement")
             case "loop_entered":
                 seen.rounds = (*seen.rounds, (event["loop"], 0))
                 seen.totals = (*seen.totals, event.get("total"))
@@ -187,23 +189,27 @@ class _Reading:
                 is_users = event["category"] == "user_only_dependency" and event["severity"] == "critical"
                 seen.gaps = (*seen.gaps, "user" if is_users else event["severity"])
             case "gap_resolved":
-                if seen.gaps[event["gap"] - 1] == "user" and event.get("channel") not in USER:
-                    self.fail("gap-closed", "an agent closed the gap of a decision without the user")
+                wrong = seen.gaps[event["gap"] - 1] == "user" and event.get("channel") not in USER
+                self.judge("gap-closed", wrong, "an agent closed the gap of a decision without the user")
             case "run_completed":
                 seen.status = event["status"]
-                for text in sorted(seen.missed) if seen.status == "complete" else ():
-                    self.fail("unanswered", f"{text}, and the run is complete")
+                for text in sorted(seen.missed):
+                    self.judge("complete", seen.status == "complete", f"{text}, and the run is complete")
         for name, value in event.get("sets", {}).items():
             self.write(name, value)
 
-    def fail(self, rule: str, text: str) -> None:
-        self.violations.append(Violation(rule, text))
+    def judge(self, rule: str, wrong: bool, text: str) -> None:
+        """Apply a rule: a breach is a violation at once."""
+        self.oracle.judged[rule] += 1
+        if wrong:
+            self.violations.append(Violation(rule, text))
 
-    def miss(self, rule: str, text: str) -> None:
-        if self.seen.mode == NEVER_STOP or not self.seen.strict:
+    def judge_pass(self, rule: str, wrong: bool, text: str) -> None:
+        """Apply a rule about what is passed by; where the terms allow that, the run must not be complete."""
+        if wrong and (self.seen.mode == NEVER_STOP or not self.seen.strict):
             self.seen.missed |= {text}
         else:
-            self.fail(rule, text)
+            self.judge(rule, wrong, text)
 
     def write(self, name: str, value: Any) -> None:
         self.seen.variables[name] = value
@@ -236,15 +242,17 @@ class _Reading:
         shown = seen.shown.get(key)
         accepted = channel in (USER if seen.mode == NEVER_STOP else CHANNELS[seen.policy])
         if not accepted and not self.server_answers(event, question, shown):
-            seen.weak |= {key}
+            seen.weak[key] = channel
             return
-        if key in seen.declined and channel not in USER:
-            self.fail("declined", f"{question.id} was declined, and then answered by {channel}")
-        if event["how"] != "assumed" and (shown is None or shown.answered):
-            self.fail("unshown", f"{question.id} was answered and had not been shown")
-        elif shown is not None and shown.digest != event["shown"]:
-            self.fail("digest", f"{question.id} was answered with other words than were shown")
+        if key in seen.declined:
+            self.judge(
+                "declined", channel not in USER, f"{question.id} was declined, then answered by {channel}"
+            )
+        if event["how"] != "assumed":
+            is_asked = shown is not None and not shown.answered
+            self.judge("unshown", not is_asked, f"{question.id} was answered and had not been shown")
         if shown is not None:
+            self.judge("digest", shown.digest != event["shown"], f"{question.id} was shown with other words")
             seen.shown[key] = replace(shown, answered=True)
         seen.answers[key], seen.declined = event.get("option") or "", seen.declined - {key}
         seen.answered |= {question.id}
@@ -269,19 +277,16 @@ class _Reading:
         for name, value in event["delta"].items():
             root = name.partition(".")[0]
             current = self.seen.variables.get(name, self.value(name) if "." in name else None)
-            if by_agent and value != current:
-                owner = self.seen.owners.get(root)
-                if owner is not None and not self.may_set(root, owner, event):
-                    self.fail("bent", f"{name} = {value!r}, which belongs to {owner.question}")
-                self.bend(root)
+            owner = self.seen.owners.get(root)
+            if by_agent and owner is not None and value != current:
+                rule, text = "dotted" if "." in name else "bent", f"{name} = {value!r} is not the agent's"
+                wrong = not self.may_set(root, owner, event)
+                self.judge(rule, wrong, f"{text}: {owner.question} was answered with it")
+            applied = [key for key in self.seen.shown if self.holds(self.oracle.questions[key[1]].when)]
             self.write(name, value)
-
-    def bend(self, root: str) -> None:
-        """Mark the questions that were shown because of a variable which an agent has changed."""
-        for key, shown in self.seen.shown.items():
-            when = self.oracle.questions[key[1]].when
-            if when is not None and when[0] == root:
-                self.seen.shown[key] = replace(shown, bent=True)
+            for key in applied if by_agent else ():
+                if not self.holds(self.oracle.questions[key[1]].when):
+                    self.seen.shown[key] = replace(self.seen.shown[key], bent=True)
 
     def may_set(self, root: str, owner: Owner, event: Event) -> bool:
         """Say whether a step that this command completes after the answer is declared to set the root."""
@@ -298,40 +303,35 @@ class _Reading:
     def pass_step(self, step_id: str, *, is_done: bool) -> None:
         placed, seen = self.oracle.steps[step_id], self.seen
         seen.done |= {(seen.rounds, step_id)}
-        for question in self.oracle.questions.values() if is_done else ():
-            key = (seen.rounds, question.id)
-            if question.id == placed.step.confirmation_id:
-                seen.answers.pop(key, None)  # an answer from before is not about this work
-            elif (
-                question.kind == "input" and question.place == placed.place and seen.answers.get(key) in HOLDS
-            ):
-                self.unanswered(key)
+        if is_done and placed.step.confirm:  # an answer from before is not about this work
+            seen.answers.pop((seen.rounds, placed.step.confirmation_id), None)
+        if is_done and placed.step.asks:
+            self.judge_due((seen.rounds, placed.step.input_id))
 
     def end_pass(self, up_to: float = float("inf")) -> None:
         """Judge what stands directly in the body that the run is in, up to a place."""
         seen, loops = self.seen, tuple(loop for loop, _ in self.seen.rounds)
         for question in self.oracle.questions.values():
-            key, shown = (seen.rounds, question.id), seen.shown.get((seen.rounds, question.id))
-            here = (question.activity, question.loops) == (seen.activity, loops) and question.place <= up_to
-            if (
-                not here
-                or not question.required
-                or question.kind == "input"
-                or seen.answers.get(key) not in HOLDS
-            ):
+            if (question.activity, question.loops) != (seen.activity, loops) or question.place > up_to:
                 continue
+            key = (seen.rounds, question.id)
+            shown = seen.shown.get(key)
             if question.kind == "confirmation":
                 step = (seen.rounds, question.id.removeprefix("confirm-"))
                 if seen.mode == "guided" and step in seen.done:
-                    self.unanswered(key)
-            elif self.holds(question.when):
-                self.unanswered(key)
-            elif shown is not None and shown.bent:
-                self.miss("talked-away", f"an agent has made the condition of {question.id} false")
+                    self.judge_due(key)
+            elif question.kind == "gate" and question.required and self.holds(question.when):
+                self.judge_due(key)
+            elif question.when is not None and shown is not None and not shown.answered:
+                text = f"an agent has made the condition of {question.id} false"
+                self.judge_pass("talked-away", shown.bent, text)
 
-    def unanswered(self, key: Instance) -> None:
+    def judge_due(self, key: Instance) -> None:
+        """Apply the main rule: what is due has an answer that counts."""
         where = "".join(f" in round {number + 1} of {loop}" for loop, number in key[0])
-        self.miss("channel" if key in self.seen.weak else "unanswered", f"{key[1]}{where} was passed by")
+        weak = self.seen.weak.get(key)
+        text = f"{key[1]}{where} was passed by{f', answered by {weak}' if weak else ''}"
+        self.judge_pass("channel" if weak else "unanswered", self.seen.answers.get(key) in HOLDS, text)
 
     def leave_loop(self, loop: LoopData) -> None:
         """Judge the last round, and whether another was due."""
@@ -344,8 +344,8 @@ class _Reading:
             self.end_pass()
             seen.rounds, seen.totals = seen.rounds[:-1], seen.totals[:-1]
         asks = any(loop.id in question.loops for question in self.oracle.questions.values())
-        if goes_on and asks and rounds < loop.most:
-            self.miss("loop-left", f"{loop.id} was left after {rounds} rounds, and the next was due")
+        text = f"{loop.id} was left after {rounds} rounds, and the next was due"
+        self.judge_pass("loop-left", bool(goes_on and asks and rounds < loop.most), text)
         seen.done |= {(seen.rounds, loop.id)}
 
     def ask_anew(self, *, activity: str = "", loop: str = "") -> None:
@@ -363,8 +363,8 @@ class _Reading:
             self.jump("", activity)
         self.ask_anew(activity=activity)
         seen.activity, seen.trail, seen.away = activity, seen.trail | {activity}, ("", "")
-        seen.rounds, seen.totals, seen.done, seen.weak = (), (), frozenset(), frozenset()
-        seen.shown, seen.answers = {}, {}
+        seen.rounds, seen.totals, seen.done = (), (), frozenset()
+        seen.shown, seen.answers, seen.weak = {}, {}, {}
 
     def leave(self, to: str) -> None:
         """Judge every body that the run is in, the loops that it did not come to, and where it goes."""
@@ -388,7 +388,7 @@ class _Reading:
                 and question.required
                 and question.place < place
             ):
-                self.unanswered(((), question.id))
+                self.judge_due(((), question.id))
         exits = {self.past_skipped(leads.to) for leads in activity.exits if self.is_open(leads.when)}
         if not by_option and to not in (exits if activity.exits else {END}) and to not in seen.trail:
             self.jump(activity.id, to)
@@ -414,9 +414,9 @@ class _Reading:
         passed = {name for path in paths for name in path[1:]}
         passed |= set() if paths else {name for path in self.paths(first, to) for name in path}
         for question in self.oracle.questions.values():
-            is_asked = question.required and self.holds(question.when)
-            if question.activity in passed - {start} and is_asked and question.id not in self.seen.answered:
-                self.miss("jumped", f"{start or 'the beginning'} to {to} leaves out {question.id}")
+            if question.activity in passed - {start} and question.required and self.holds(question.when):
+                text = f"{start or 'the beginning'} to {to} leaves out {question.id}"
+                self.judge_pass("jumped", question.id not in self.seen.answered, text)
 
     def paths(self, start: str, to: str, trail: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
         """Yield the declared paths to a target, without it."""

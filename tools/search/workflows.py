@@ -6,7 +6,7 @@ in which a run meets them: a gate stands where it is listed.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 from random import Random
@@ -368,11 +368,12 @@ def _item(data: ItemData) -> core.Item:
             )
 
 
+ARTIFACT: Mapping[str, Any] = {"kind": "test.proof", "size": 1}
 CONTRACT = core.Contract(
     ref="test.proof",
     artifact="test.proof",
     schema={"type": "object", "required": ["size"], "properties": {"size": {"type": "integer"}}},
-    example={"kind": "test.proof", "size": 1},
+    example=ARTIFACT,
 )
 
 

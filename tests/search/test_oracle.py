@@ -1,0 +1,140 @@
+"""The second oracle, on logs that are written by hand."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tools.search.oracle import Oracle, Seen
+from tools.search.workflows import START, workflow_of
+
+
+def rules(
+    kinds: list[str], *batches: list[dict[str, Any]], shape: str = "one", policy: str = "user"
+) -> list[str]:
+    """Return the rules that a log breaks, a list of events a command."""
+    oracle, seen, broken = Oracle(workflow_of(kinds, shape)), Seen(), list[str]()
+    started = {"kind": "run_started", "preferences": {}, "policy": policy}
+    for batch in (
+        [started, {"kind": "context_set", "delta": START, "source": "initial"}, entered()],
+        *batches,
+    ):
+        seen, violations = oracle.read(seen, batch)
+        broken += [violation.rule for violation in violations]
+    return broken
+
+
+def entered(activity: str = "a") -> dict[str, Any]:
+    return {"kind": "activity_entered", "activity": activity}
+
+
+def left(to: str = "__terminal__") -> dict[str, Any]:
+    return {"kind": "activity_left", "to": to}
+
+
+def shown(gate: str = "g1", digest: str = "d") -> dict[str, Any]:
+    return {"kind": "question_shown", "gate": gate, "shown": digest, "at": 0}
+
+
+def answered(gate: str = "g1", option: str = "yes", channel: str = "console", **more: Any) -> dict[str, Any]:
+    event = {"kind": "gate_resolved", "gate": gate, "option": option, "channel": channel, "how": "chosen"}
+    return {**event, "shown": "d", "at": 0, **more}
+
+
+def sent(**delta: Any) -> dict[str, Any]:
+    return {"kind": "context_set", "delta": delta}
+
+
+def completed(step: str) -> dict[str, Any]:
+    return {"kind": "step_completed", "step": step}
+
+
+def test_an_answered_gate_is_passed() -> None:
+    assert rules(["gate"], [shown()], [answered()], [left()]) == []
+
+
+def test_an_unanswered_gate_is_not() -> None:
+    assert rules(["gate"], [shown()], [left()]) == ["unanswered"]
+
+
+def test_an_answer_by_form_counts_under_auto_only() -> None:
+    log = [[shown()], [answered(channel="elicitation")], [left()]]
+    assert rules(["gate"], *log) == ["channel"]
+    assert rules(["gate"], *log, policy="auto") == []
+
+
+def test_an_answer_to_other_words_than_were_shown() -> None:
+    assert rules(["gate"], [shown()], [answered(shown="other")], [left()]) == ["digest"]
+
+
+def test_an_answer_to_a_question_that_was_not_shown() -> None:
+    assert rules(["gate"], [answered()], [left()]) == ["unshown"]
+
+
+def test_what_was_shown_stays_as_it_was() -> None:
+    assert rules(["gate"], [shown()], [answered()], [sent(target="PRODUCTION")]) == ["bent"]
+
+
+def test_a_key_with_a_dot_is_a_change_too() -> None:
+    assert rules(["dotted"], [shown()], [answered()], [sent(**{"plan.host": "PRODUCTION"})]) == ["dotted"]
+
+
+def test_a_declared_step_after_the_gate_may_change_it() -> None:
+    change = [sent(target="PRODUCTION"), completed("s2")]
+    assert rules(["gate", "setter"], [shown()], [answered()], change) == []
+
+
+def test_a_declared_step_before_the_gate_may_not() -> None:
+    change = [sent(target="PRODUCTION"), completed("s1")]
+    assert rules(["setter", "gate"], [shown("g2")], [answered("g2")], change) == ["bent"]
+
+
+def test_every_round_of_a_loop_has_its_own_answer() -> None:
+    first, second = (
+        {"kind": "loop_entered", "loop": "l1", "total": 2},
+        {"kind": "loop_iterated", "loop": "l1"},
+    )
+    end = [{"kind": "loop_left", "loop": "l1"}, left()]
+    log = [[first, shown()], [answered(), {**second, "iteration": 1}]]
+    assert rules(["each"], *log, end) == ["unanswered"]
+    assert rules(["each"], *log, [shown()], [answered(), *end]) == []
+
+
+def test_a_loop_is_not_left_while_its_next_round_is_due() -> None:
+    again = answered(option="again", sets={"again": True})
+    begun = [{"kind": "loop_entered", "loop": "l1"}, completed("s1"), shown()]
+    assert rules(["while"], begun, [again, {"kind": "loop_left", "loop": "l1"}]) == ["loop-left"]
+
+
+def test_an_option_that_leads_away_waives_what_stands_after_its_gate_only() -> None:
+    away = [answered(option="away", transition_to="__terminal__"), left()]
+    assert rules(["away", "gate"], [shown()], away) == []
+    away = [answered("g2", option="away", transition_to="__terminal__"), left()]
+    assert rules(["gate", "away"], [shown("g2")], away) == ["unanswered"]
+
+
+def test_a_jump_leaves_out_what_stands_on_the_path() -> None:
+    assert rules(["gate", "step"], [completed("s0"), left("c"), entered("c")], shape="three") == ["jumped"]
+
+
+def test_a_shortcut_may_be_claimed() -> None:
+    assert rules(["gate", "step"], [completed("s0"), left("c"), entered("c")], shape="detour") == []
+
+
+def test_a_condition_is_judged_when_the_activity_is_left() -> None:
+    assert rules(["conditional"], [sent(risky=False)], [left()]) == []
+    assert rules(["conditional"], [sent(risky="true")], [left()]) == ["unanswered"]
+
+
+def test_a_question_that_was_shown_is_not_talked_away() -> None:
+    assert rules(["conditional"], [shown()], [sent(risky=False)], [left()]) == ["talked-away"]
+
+
+def test_work_that_is_done_again_is_confirmed_again() -> None:
+    confirmed = answered("confirm-s1", "proceed")
+    assert rules(["confirm"], [completed("s1"), shown("confirm-s1")], [confirmed, left()]) == []
+    assert rules(["confirm"], [shown("confirm-s1")], [confirmed], [completed("s1"), left()]) == ["unanswered"]
+
+
+def test_a_rejected_approval_lets_no_step_be_done() -> None:
+    rejected = answered("s1_approval", "reject", how="given")
+    assert rules(["approval"], [shown("s1_approval")], [rejected, completed("s1")]) == ["unanswered"]

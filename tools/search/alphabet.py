@@ -97,7 +97,8 @@ class Alphabet:
 
     def _acknowledgements(self, position: Position) -> Iterator[Move]:
         setting, pending = self.engine.setting, self.engine.awaited(position)
-        for words, output in self._outputs(pending):
+        outputs = [*self._outputs(pending), *_closing_gaps(position)]
+        for words, output in outputs:
             for delta in self.deltas:
                 yield Move(
                     f"ack {words}{_with(delta)}",
@@ -275,6 +276,14 @@ def _output(step: StepData) -> Output:
 
 def _report(gate: str, option: str) -> Output:
     return Output("", ({"kind": "wr.decision", "checkpointId": gate, "optionId": option},))
+
+
+def _closing_gaps(position: Position) -> Iterator[tuple[str, Output]]:
+    """Yield an output that closes every gap which is open."""
+    numbers = [gap.number for gap in position.state.gap_list if not gap.resolved]
+    closed: list[Mapping[str, Any]] = [{"gap": number, "summary": "fine"} for number in numbers]
+    if closed:
+        yield "closing gaps", Output("", ({"kind": "wr.gaps", "resolved": closed},))
 
 
 def deltas(data: WorkflowData) -> Iterator[dict[str, Any]]:

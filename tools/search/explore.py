@@ -127,12 +127,12 @@ def explore(
         for move in alphabet.moves(node.position):
             reached, wrong = _after(engine, oracle, node, move)
             figures.commands += 1
-            if reached is node or (key := (reached.position.key, reached.seen.key())) in known:
-                continue
-            known.add(key)
             for violation in wrong:
                 figures.violations[violation.rule] += 1
                 figures.note(Found(data, setting, violation, reached.story()))
+            if reached is node or (key := (reached.position.key, reached.seen.key())) in known:
+                continue
+            known.add(key)
             figures.ended += bool(reached.seen.status)
             if reached.depth < depth and all(violation.rule in SEARCHED_ON for violation in wrong):
                 waiting.append(reached)

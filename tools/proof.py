@@ -1,6 +1,6 @@
 """Run the long figures and write what they printed to docs/proof.md, each part into its own section.
 
-    python -m tools.proof [--seed N] [--only laws,kills,crashes,faults,flips,mutants,growth]
+    python -m tools.proof [--seed N] [--only laws,kills,crashes,faults,flips,search,mutants,growth]
 
 The tests marked `proof` run a tenth of each figure with every `make test`; here they run in full. The laws
 are searched at random here, and with a fixed seed by `make test`.
@@ -64,6 +64,11 @@ PARTS = {
         "One bit of the store's files is changed; then `interlock doctor` is run, and `doctor --repair`.",
         _tests("tests/ledger/test_byte_flips.py"),
     ),
+    "search": Part(
+        "Search",
+        "Small workflows, and everything that an agent can send; a second oracle judges what was recorded.",
+        _tests("tests/search"),
+    ),
     "mutants": Part(
         "Mutants",
         "The promises of the store are broken one by one; the tests notice each.",
@@ -79,7 +84,8 @@ HEAD = """\
 # Proof
 
 What `make proof` printed, with a new seed each time. `lost` and `doubled` count acknowledged steps. Every
-`make test` searches the laws and runs a tenth of the kills, crashes, faults and flips with a fixed seed.
+`make test` searches the laws, and runs a tenth of the kills, crashes, faults, flips and the search for ways
+past a gate, with a fixed seed.
 
 A flip is `harmless` if doctor finds nothing and every stored row is as before; `repaired` if all events are
 in their logs again; `cut` if a damaged command and those after it were taken out of their log, named, and

@@ -29,6 +29,8 @@ from interlock.core.values import Json
 NOW = 1_000_000
 LATER = 2_000_000  # after the time of every non-blocking gate
 
+INBOX: Mapping[str, Any] = {"by": "inbox"}  # marks what was shown and is not in the log
+
 Surface = Literal["execution", "session", "gated", "navigation"]
 
 _packed = msgspec.msgpack.Encoder(order="deterministic").encode
@@ -73,6 +75,11 @@ class Sent:
     position: Position
     events: tuple[dict[str, Any], ...]
     refused: str = ""
+
+    @property
+    def recorded(self) -> tuple[dict[str, Any], ...]:
+        """The events that are in the log."""
+        return tuple(event for event in self.events if event.get("by") != INBOX["by"])
 
 
 class Engine:
@@ -158,7 +165,7 @@ class Engine:
         if self.shows_unrecorded:
             opened = position.state.open
             listed += [
-                {"kind": "question_shown", "gate": question.id, "shown": question.digest, "at": NOW}
+                {"kind": "question_shown", "gate": question.id, "shown": question.digest, "at": NOW, **INBOX}
                 for question in self.questions(position)
                 if opened is None or question.id != opened.gate
             ]

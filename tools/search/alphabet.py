@@ -66,10 +66,17 @@ class Alphabet:
         yield from self._user_moves(position)
         for move in self._agent_moves(position):
             yield move
-            if self.has_timer and move.command is not None and not getattr(move.command, "variables", None):
-                yield Move(f"later: {move.label}", replace(move.command, now=LATER))
+            match move.command:
+                case c.AcknowledgeStep() | c.EnterActivity() | c.ResolveCheckpoint() if self.has_timer:
+                    if not move.command.variables:
+                        yield Move(f"later: {move.label}", replace(move.command, now=LATER))
 
     def _agent_moves(self, position: Position) -> Iterator[Move]:
+        if self.data.child and not position.state.children:
+            yield Move("start a child", c.StartChild("test.child", "child"))
+        for delta in self.deltas if position.state.children else ():
+            child = c.ReturnChild("test.child", "child", completed=True, variables=delta)
+            yield Move(f"the child returns{_with(delta)}", child)
         match self.engine.setting.surface:
             case "execution":
                 yield from self._acknowledgements(position)

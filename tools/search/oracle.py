@@ -47,6 +47,7 @@ CHANNELS: Mapping[str, frozenset[str]] = {
     "agent": USER | {"elicitation", "agent"},
 }
 HOLDS = (None, "revise", "reject")  # answers that do not let the run go on, and none
+REPORTED = ("confirmation", "agent")  # a bare acknowledgement is the agent's answer, where that counts
 AGENTS = ("agent_delta", "child")
 AFTER_THE_END = ("gap_resolved", "validation_performed", "question_shown")
 
@@ -159,6 +160,8 @@ class _Reading:
                 seen.mode = event["effective"].get("autonomy", "guided")
             case "context_set":
                 self.take(event)
+            case "child_returned":
+                self.take({"delta": event.get("sets", {}), "source": "child"})
             case "activity_entered":
                 self.enter(event["activity"])
             case "activity_left":
@@ -248,7 +251,7 @@ class _Reading:
             self.judge(
                 "declined", channel not in USER, f"{question.id} was declined, then answered by {channel}"
             )
-        if event["how"] != "assumed":
+        if event["how"] != "assumed" and (question.kind, channel) != REPORTED:
             is_asked = shown is not None and not shown.answered
             self.judge("unshown", not is_asked, f"{question.id} was answered and had not been shown")
         if shown is not None:

@@ -91,12 +91,16 @@ class ActivityData:
 
 @dataclass(frozen=True)
 class WorkflowData:
-    """A whole workflow; `mode` is a variable with the activity that it skips."""
+    """A whole workflow; `mode` is a variable with the activity that it skips.
+
+    `foreign` says that it was written for another server; `child`, that it begins children.
+    """
 
     name: str
     activities: tuple[ActivityData, ...]
     mode: tuple[str, str] | None = None
     foreign: bool = False
+    child: bool = False
 
     def activity(self, activity_id: str | None) -> ActivityData | None:
         return next((activity for activity in self.activities if activity.id == activity_id), None)
@@ -247,7 +251,7 @@ KINDS: dict[str, ItemData] = {
         over="places",
     ),
 }
-SHAPES = ("one", "two", "detour", "three", "mode")
+SHAPES = ("one", "two", "detour", "three", "mode", "child")
 
 
 def workflow_of(kinds: Sequence[str], shape: str = "one") -> WorkflowData:
@@ -257,8 +261,9 @@ def workflow_of(kinds: Sequence[str], shape: str = "one") -> WorkflowData:
     name = f"{shape}[{'+'.join(kinds)}]"
     foreign = "prose" in kinds
     match shape:
-        case "one":
-            return WorkflowData(name, (ActivityData("a", tuple(items)),), foreign=foreign)
+        case "one" | "child":
+            only = ActivityData("a", tuple(items))
+            return WorkflowData(name, (only,), foreign=foreign, child=shape == "child")
         case "two":
             first = ActivityData("a", tuple(items[:-1]), (ExitData("b"),))
             return WorkflowData(name, (first, ActivityData("b", tuple(items[-1:]))), foreign=foreign)

@@ -8,7 +8,8 @@ from support.proof import line
 from tools.search.adapter import Setting
 from tools.search.honest import walk
 from tools.search.log_mutations import Log, mutations
-from tools.search.oracle import Oracle, Seen
+from tools.search.oracle import Oracle
+from tools.search.seen import Seen
 from tools.search.workflows import workflow_of
 
 DATA = workflow_of(["setter", "gate"])

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from tools.search.oracle import Oracle, Seen
+from tools.search.oracle import Oracle
+from tools.search.seen import Seen
 from tools.search.workflows import START, workflow_of
 
 
@@ -18,9 +19,16 @@ def rules(
         [started, {"kind": "context_set", "delta": START, "source": "initial"}, entered()],
         *batches,
     ):
-        seen, violations = oracle.read(seen, batch)
+        seen, violations = oracle.read(seen, [with_effect(oracle, event) for event in batch])
         broken += [violation.rule for violation in violations]
     return broken
+
+
+def with_effect(oracle: Oracle, event: dict[str, Any]) -> dict[str, Any]:
+    """Return an answer with what its option sets, unless it says something else."""
+    question = oracle.questions.get(event.get("gate", ""))
+    option = question.options.get(event.get("option", "")) if question is not None else None
+    return {"sets": dict(option.sets), **event} if option is not None else event
 
 
 def entered(activity: str = "a") -> dict[str, Any]:
@@ -138,3 +146,7 @@ def test_work_that_is_done_again_is_confirmed_again() -> None:
 def test_a_rejected_approval_lets_no_step_be_done() -> None:
     rejected = answered("s1_approval", "reject", how="given")
     assert rules(["approval"], [shown("s1_approval")], [rejected, completed("s1")]) == ["unanswered"]
+
+
+def test_an_option_does_what_the_workflow_says() -> None:
+    assert rules(["gate"], [shown()], [answered(sets={"approved": False})]) == ["effect"]

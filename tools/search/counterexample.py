@@ -10,7 +10,8 @@ from interlock.core.definition.program import Plan
 from tools.search.adapter import Engine
 from tools.search.alphabet import Alphabet, Move
 from tools.search.explore import Found
-from tools.search.oracle import Oracle, Seen, Violation
+from tools.search.oracle import Oracle, Violation
+from tools.search.seen import Seen
 from tools.search.workflows import START, GateData, ItemData, LoopData, StepData, WorkflowData, compiled
 
 QUIET = ("question_shown", "gate_passed", "run_started")

@@ -14,7 +14,8 @@ from interlock.core.definition.program import Plan
 from interlock.core.run.preferences import DECISIONS, ENFORCEMENT, PRESETS
 from tools.search.adapter import Engine, Position, Setting, Surface
 from tools.search.alphabet import Alphabet, Move
-from tools.search.oracle import Oracle, Seen, Violation
+from tools.search.oracle import Oracle, Violation
+from tools.search.seen import Seen
 from tools.search.workflows import START, WorkflowData, compiled, larger, questions, two_items
 
 DEPTH = 5

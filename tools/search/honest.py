@@ -17,7 +17,8 @@ from interlock.core.run.outcomes import NeedAnswer, NeedEntry, NeedExit, NeedInp
 from interlock.core.run.output import Output
 from tools.search.adapter import NOW, Engine, Position, Sent, Setting, answered, is_complete
 from tools.search.alphabet import AGENT, END, Move, claims, gates, honest_output
-from tools.search.oracle import Oracle, Seen, Violation
+from tools.search.oracle import Oracle, Violation
+from tools.search.seen import Seen
 from tools.search.workflows import START, StepData, WorkflowData, compiled
 
 MOST_CALLS = 60

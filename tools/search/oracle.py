@@ -26,18 +26,16 @@ advisory enforcement, if the run ends `complete` all the same.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from copy import copy
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
+from tools.search.declared import open_exits, passed_by
+from tools.search.seen import Instance, Owner, Seen, Showing
 from tools.search.workflows import TYPES, LoopData, QuestionData, Test, WorkflowData, placed_steps, questions
 
 Event: TypeAlias = Mapping[str, Any]
-Rounds: TypeAlias = tuple[tuple[str, int], ...]
-Instance: TypeAlias = tuple[Rounds, str]  # in the current visit
 
-END = "__terminal__"
 NEVER_STOP = "full_auto_never_stop"
 USER = frozenset({"console", "cli"})
 CHANNELS: Mapping[str, frozenset[str]] = {
@@ -49,71 +47,13 @@ CHANNELS: Mapping[str, frozenset[str]] = {
 HOLDS = (None, "revise", "reject")  # answers that do not let the run go on, and none
 REPORTED = ("confirmation", "agent")  # a bare acknowledgement is the agent's answer, where that counts
 AGENTS = ("agent_delta", "child")
-AFTER_THE_END = ("gap_resolved", "validation_performed", "question_shown")
+AFTER_THE_END = ("gap_resolved", "validation_performed")
 
 
 @dataclass(frozen=True)
 class Violation:
     rule: str
     text: str
-
-
-@dataclass(frozen=True)
-class Showing:
-    """A question as it was last shown; `bent` says that an agent has made its condition false since."""
-
-    digest: str
-    at: int
-    bent: bool = False
-    answered: bool = False
-
-
-@dataclass(frozen=True)
-class Owner:
-    """The question that a variable belongs to; its instance is None once the question is asked anew."""
-
-    question: str
-    instance: Instance | None
-    is_set: bool
-
-
-@dataclass
-class Seen:
-    """What the oracle has learned from the events so far."""
-
-    mode: str = "guided"
-    policy: str = "user"
-    strict: bool = True
-    variables: dict[str, Any] = field(default_factory=dict)
-    activity: str = ""
-    trail: frozenset[str] = frozenset()
-    rounds: Rounds = ()
-    totals: tuple[int | None, ...] = ()
-    done: frozenset[Instance] = frozenset()  # steps and loops of this visit
-    shown: dict[Instance, Showing] = field(default_factory=dict)
-    answers: dict[Instance, str] = field(default_factory=dict)
-    weak: dict[Instance, str] = field(default_factory=dict)  # answered by a channel that does not count
-    answered: frozenset[str] = frozenset()  # in the whole run
-    declined: frozenset[Instance] = frozenset()
-    owners: dict[str, Owner] = field(default_factory=dict)
-    away: tuple[str, str] = ("", "")
-    missed: frozenset[str] = frozenset()
-    gaps: tuple[str, ...] = ()
-    status: str = ""
-
-    def key(self) -> str:
-        """What tells apart two logs from which different things were learned."""
-        return repr([_ordered(value) for value in vars(self).values()])
-
-
-def _ordered(value: Any) -> Any:
-    match value:
-        case dict():
-            return sorted(value.items())
-        case frozenset():
-            return sorted(value)
-        case _:
-            return value
 
 
 class Oracle:
@@ -138,9 +78,7 @@ class _Reading:
     """The events of one command while they are read."""
 
     def __init__(self, oracle: Oracle, seen: Seen, events: Sequence[Event]) -> None:
-        self.oracle, self.data, self.seen = oracle, oracle.data, copy(seen)
-        for name in ("variables", "shown", "answers", "weak", "owners"):
-            setattr(self.seen, name, dict(getattr(seen, name)))
+        self.oracle, self.data, self.seen = oracle, oracle.data, seen.copied()
         self.completed = {at: it["step"] for at, it in enumerate(events) if it["kind"] == "step_completed"}
         self.fresh: dict[str, int] = {}  # what answers of this command own, by where they stand in it
         self.violations: list[Violation] = []
@@ -257,6 +195,9 @@ class _Reading:
         if shown is not None:
             self.judge("digest", shown.digest != event["shown"], f"{question.id} was shown with other words")
             seen.shown[key] = replace(shown, answered=True)
+        if question.kind == "gate" and (option := question.options.get(event.get("option", ""))) is not None:
+            wrong = (dict(option.sets), option.to) != (sets, event.get("transition_to"))
+            self.judge("effect", wrong, f"{option.id} of {question.id} did something else")
         seen.answers[key], seen.declined = event.get("option") or "", seen.declined - {key}
         seen.answered |= {question.id}
         if event.get("transition_to"):
@@ -371,63 +312,25 @@ class _Reading:
 
     def leave(self, to: str) -> None:
         """Judge every body that the run is in, the loops that it did not come to, and where it goes."""
-        seen, activity = self.seen, self.data.activity(self.seen.activity)
-        assert activity is not None
+        seen, activity = self.seen, self.seen.activity
         by_option = seen.away[1] == to
         place = self.oracle.questions[seen.away[0]].place if by_option else float("inf")
+        begun = {loop for rounds, loop in seen.done if not rounds} | {loop for loop, _ in seen.rounds}
         while seen.rounds:
             self.end_pass(place)
             seen.rounds = seen.rounds[:-1]
         self.end_pass(place)
         for question in self.oracle.questions.values():
-            head = ((), question.loops[0]) if question.loops and question.activity == activity.id else None
-            entered = (
-                any(key[0][:1] and key[0][0][0] == question.loops[0] for key in seen.done) if head else True
-            )
-            if (
-                head
-                and head not in seen.done
-                and not entered
-                and question.required
-                and question.place < place
-            ):
+            in_loop = question.activity == activity and bool(question.loops) and question.required
+            if in_loop and question.loops[0] not in begun and question.place < place:
                 self.judge_due(((), question.id))
-        exits = {self.past_skipped(leads.to) for leads in activity.exits if self.is_open(leads.when)}
-        if not by_option and to not in (exits if activity.exits else {END}) and to not in seen.trail:
-            self.jump(activity.id, to)
-
-    def is_open(self, when: Test | None) -> bool:
-        """Say whether an exit's condition holds, or is the agent's to claim."""
-        decides = (
-            any(when[0] in question.sets for question in self.oracle.questions.values()) if when else False
-        )
-        return self.holds(when) or (when is not None and self.value(when[0]) is None and not decides)
-
-    def past_skipped(self, to: str) -> str:
-        """Return where an exit leads if a mode skips its target."""
-        skipped = self.data.activity(to) if self.data.mode and to == self.data.mode[1] else None
-        if skipped is None or self.data.mode is None or self.value(self.data.mode[0]) is not True:
-            return to
-        return skipped.exits[-1].to if skipped.exits else END
+        if not by_option and to not in open_exits(self.data, activity, self.value) and to not in seen.trail:
+            self.jump(activity, to)
 
     def jump(self, start: str, to: str) -> None:
-        """Judge a target that no open exit leads to: what stands on declared paths to it is passed by."""
-        first = self.data.activities[0].id
-        paths = list(self.paths(start, to)) if start else []
-        passed = {name for path in paths for name in path[1:]}
-        passed |= set() if paths else {name for path in self.paths(first, to) for name in path}
+        """Judge a target that no open exit leads to."""
+        passed = passed_by(self.data, start, to, self.value)
         for question in self.oracle.questions.values():
-            if question.activity in passed - {start} and question.required and self.holds(question.when):
+            if question.activity in passed and question.required and self.holds(question.when):
                 text = f"{start or 'the beginning'} to {to} leaves out {question.id}"
                 self.judge_pass("jumped", question.id not in self.seen.answered, text)
-
-    def paths(self, start: str, to: str, trail: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
-        """Yield the declared paths to a target, without it."""
-        activity = self.data.activity(start)
-        if activity is None or start in trail:
-            return
-        for target in [self.past_skipped(leads.to) for leads in activity.exits] or [END]:
-            if target == to:
-                yield (*trail, start)
-            else:
-                yield from self.paths(target, to, (*trail, start))

@@ -7,7 +7,7 @@ in which a run meets them: a gate stands where it is listed.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import product
 from random import Random
 from typing import Any, Literal, TypeAlias
@@ -156,6 +156,7 @@ class QuestionData:
     when: Test | None = None
     required: bool = True
     waits_ms: int | None = None
+    options: Mapping[str, OptionData] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -189,8 +190,8 @@ def questions(data: WorkflowData) -> Iterator[QuestionData]:
                 reads = frozenset(name.partition(".")[0] for name in item.shows)
                 reads |= {item.when[0]} if item.when else set()
                 sets = frozenset(name for option in item.options for name, _ in option.sets)
-                where = (activity, loops, place, reads, sets, item.when, item.required, item.waits_ms)
-                yield QuestionData(item.id, "gate", *where)
+                place_of = (activity, loops, place, reads, sets, item.when, item.required, item.waits_ms)
+                yield QuestionData(item.id, "gate", *place_of, {option.id: option for option in item.options})
 
 
 def _places(data: WorkflowData) -> Iterator[tuple[str, tuple[str, ...], ItemData]]:

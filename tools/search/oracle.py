@@ -89,10 +89,8 @@ class _Reading:
             self.judge("after-end", kind not in AFTER_THE_END, f"{kind} after the end")
         match kind:
             case "run_started":
-                seen.mode, seen.policy = (
-                    event["preferences"].get("autonomy", "guided"),
-                    event.get("policy", "auto"),
-                )
+                seen.mode = event["preferences"].get("autonomy", "guided")
+                seen.policy = event.get("policy", "auto")
                 seen.strict = event.get("enforcement", "strict") == "strict"
             case "preferences_changed":
                 seen.mode = event["effective"].get("autonomy", "guided")
@@ -186,9 +184,8 @@ class _Reading:
             seen.weak[key] = channel
             return
         if key in seen.declined:
-            self.judge(
-                "declined", channel not in USER, f"{question.id} was declined, then answered by {channel}"
-            )
+            text = f"{question.id} was declined, then answered by {channel}"
+            self.judge("declined", channel not in USER, text)
         if event["how"] != "assumed" and (question.kind, channel) != REPORTED:
             is_asked = shown is not None and not shown.answered
             self.judge("unshown", not is_asked, f"{question.id} was answered and had not been shown")
@@ -200,20 +197,21 @@ class _Reading:
             self.judge("effect", wrong, f"{option.id} of {question.id} did something else")
         seen.answers[key], seen.declined = event.get("option") or "", seen.declined - {key}
         seen.answered |= {question.id}
-        if event.get("transition_to"):
-            seen.away = (question.id, event["transition_to"])
+        if event.get("transition_to") or seen.away[0] == question.id:
+            seen.away = (question.id, event.get("transition_to") or "")
+        seen.owners = {name: owner for name, owner in seen.owners.items() if owner.question != question.id}
         for name in question.reads | set(sets) if accepted and event.get("option") not in HOLDS else ():
             seen.owners[name], self.fresh[name] = Owner(question.id, key, name in sets), index
 
     def server_answers(self, event: Event, question: QuestionData, shown: Showing | None) -> bool:
         """Say whether the server may answer: for the mode, or after the time that a gate waits."""
-        if event["channel"] != "server" or event["how"] == "assumed":
-            return event["channel"] == "server" and self.seen.mode != "guided"
-        return (
-            question.waits_ms is not None
-            and shown is not None
-            and event["at"] - shown.at >= question.waits_ms
-        )
+        if event["channel"] != "server":
+            return False
+        if event["how"] == "assumed":
+            return self.seen.mode != "guided"
+        if question.waits_ms is None or shown is None:
+            return False
+        return bool(event["at"] - shown.at >= question.waits_ms)
 
     def take(self, event: Event) -> None:
         """Take variables that were sent: an agent must not change what an answer owns."""

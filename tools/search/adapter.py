@@ -38,12 +38,13 @@ _packed = msgspec.msgpack.Encoder(order="deterministic").encode
 
 @dataclass(frozen=True)
 class Setting:
-    """Under which terms a run is searched, and on which surface."""
+    """Under which terms a run is searched, and on which surface; `also` is another that takes it up."""
 
     surface: Surface = "execution"
     decisions: DecisionPolicy = "user"
     enforcement: Enforcement = "strict"
     mode: Mode = "guided"
+    also: Surface | None = None
 
     @property
     def policy(self) -> SurfacePolicy:

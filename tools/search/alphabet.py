@@ -6,17 +6,19 @@ answer is recorded at the node and the agent's next call uses it; elsewhere a ga
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from msgspec.structs import replace
 
+from interlock.core.definition.program import Plan
 from interlock.core.engine.gates import find_gate
 from interlock.core.run import commands as c
 from interlock.core.run.outcomes import NeedAnswer, NeedStep
 from interlock.core.run.output import Output
-from tools.search.adapter import LATER, NOW, Engine, Position, answered
+from tools.search.adapter import LATER, NOW, Engine, Position, Setting, answered
 from tools.search.workflows import (
     ARTIFACT,
     TYPES,
@@ -25,6 +27,7 @@ from tools.search.workflows import (
     LoopData,
     StepData,
     WorkflowData,
+    compiled,
     flat,
 )
 
@@ -46,10 +49,16 @@ class Move:
     label: str
     command: c.Command | None = None
     position: Position | None = None
+    by_user: bool = False
 
-    @property
-    def by_user(self) -> bool:
-        return self.label.startswith("user")
+
+def alphabets(data: WorkflowData, setting: Setting) -> tuple[Alphabet, ...]:
+    """Return what can be sent to a workflow's runs, for each surface that the setting names."""
+    plan = Plan(compiled(data))
+    surfaces = [setting.surface, *([setting.also] if setting.also else [])]
+    return tuple(
+        Alphabet(data, Engine(plan, dataclasses.replace(setting, surface=surface))) for surface in surfaces
+    )
 
 
 class Alphabet:
@@ -63,6 +72,11 @@ class Alphabet:
 
     def moves(self, position: Position) -> Iterator[Move]:
         """Yield every move at a position, the user's first; where a gate waits for a time, later ones too."""
+        for move in self._moves(position):
+            prefix = f"on {self.engine.setting.surface}: " if self.engine.setting.also else ""
+            yield dataclasses.replace(move, label=f"{prefix}{move.label}") if prefix else move
+
+    def _moves(self, position: Position) -> Iterator[Move]:
         yield from self._user_moves(position)
         for move in self._agent_moves(position):
             yield move
@@ -96,9 +110,9 @@ class Alphabet:
                     answer = c.ResolveCheckpoint(
                         setting.policy, NOW, setting.terms, "console", question.id, option
                     )
-                    yield Move(label, answer)
+                    yield Move(label, answer, by_user=True)
                 elif question.id not in position.decisions:
-                    yield Move(label, position=answered(position, question, option))
+                    yield Move(label, position=answered(position, question, option), by_user=True)
                     form = f"agent answers its own form {question.text!r} with {option}"
                     yield Move(form, position=answered(position, question, option, "elicitation"))
 

@@ -6,13 +6,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
-from interlock.core.definition.program import Plan
-from tools.search.adapter import Engine
-from tools.search.alphabet import Alphabet, Move
-from tools.search.explore import Found
+from tools.search.alphabet import Move, alphabets
+from tools.search.explore import SEARCHED_ON, Found
 from tools.search.oracle import Oracle, Violation
 from tools.search.seen import Seen
-from tools.search.workflows import START, GateData, ItemData, LoopData, StepData, WorkflowData, compiled
+from tools.search.workflows import START, GateData, ItemData, LoopData, StepData, WorkflowData
 
 QUIET = ("question_shown", "gate_passed", "run_started")
 TOLD = (
@@ -47,30 +45,31 @@ def play(
     found: Found, moves: Sequence[Move]
 ) -> Iterator[tuple[str, Sequence[dict[str, Any]], Sequence[Violation]]]:
     """Yield each move that can be made, with its events and what is wrong with them; end at a violation."""
-    engine = Engine(Plan(compiled(found.data)), found.setting)
-    alphabet, oracle = Alphabet(found.data, engine), Oracle(found.data)
-    sent = engine.start(START)
-    position, (seen, violations) = sent.position, oracle.read(Seen(), sent.events)
+    surfaces, oracle = alphabets(found.data, found.setting), Oracle(found.data)
+    sent = surfaces[0].engine.start(START)
+    position, (seen, _) = sent.position, oracle.read(Seen(), sent.events)
     for wanted in moves:
-        move = next((it for it in alphabet.moves(position) if it.label == wanted.label), None)
-        if move is None:
+        listed = ((alphabet.engine, move) for alphabet in surfaces for move in alphabet.moves(position))
+        engine, move = next(((it, move) for it, move in listed if move.label == wanted.label), (None, None))
+        if engine is None or move is None:
             return
         if move.command is None:
             assert move.position is not None
-            position, events = move.position, tuple[dict[str, Any], ...]()
-        else:
-            sent = engine.send(position, move.command)
-            position, events = sent.position, sent.events
-            seen, violations = oracle.read(seen, events)
-        yield move.label, events, violations
-        if violations:
+            position = move.position
+            yield move.label, (), ()
+            continue
+        sent = engine.send(position, move.command)
+        position, (seen, violations) = sent.position, oracle.read(seen, sent.events)
+        yield move.label, sent.events, violations
+        if any(violation.rule not in SEARCHED_ON for violation in violations):
             return
 
 
 def story(found: Found) -> str:
     """Tell a violation in a few lines."""
     setting = found.setting
-    terms = f"{setting.surface}, policy {setting.decisions}, {setting.enforcement}, {setting.mode}"
+    also = f" and {setting.also}" if setting.also else ""
+    terms = f"{setting.surface}{also}, policy {setting.decisions}, {setting.enforcement}, {setting.mode}"
     lines = [f"{found.violation.rule}: {terms}", *outline(found.data)]
     for number, (label, events, violations) in enumerate(play(found, found.moves), 1):
         lines.append(f"{number}. {label}")

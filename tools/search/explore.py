@@ -10,13 +10,12 @@ from itertools import islice
 from random import Random
 from time import perf_counter
 
-from interlock.core.definition.program import Plan
 from interlock.core.run.preferences import DECISIONS, ENFORCEMENT, PRESETS
 from tools.search.adapter import Engine, Position, Setting, Surface
-from tools.search.alphabet import Alphabet, Move
+from tools.search.alphabet import Move, alphabets
 from tools.search.oracle import Oracle, Violation
 from tools.search.seen import Seen
-from tools.search.workflows import START, WorkflowData, compiled, larger, questions, two_items
+from tools.search.workflows import START, WorkflowData, larger, questions, two_items
 
 DEPTH = 5
 MOST = 300  # states of one workflow under one setting
@@ -113,10 +112,12 @@ def explore(
     until: float = float("inf"),
     rule: str = "",
 ) -> None:
-    """Search one workflow under one setting, breadth first; `rule` ends the search when it is broken."""
-    engine = Engine(Plan(compiled(data)), setting)
-    alphabet, oracle = Alphabet(data, engine), Oracle(data)
-    sent = engine.start(START)
+    """Search one workflow under one setting, breadth first; `rule` ends the search when it is broken.
+
+    A rewind is no move: every position that was found is gone on from in every way.
+    """
+    surfaces, oracle = alphabets(data, setting), Oracle(data)
+    sent = surfaces[0].engine.start(START)
     seen, violations = oracle.read(Seen(), sent.events)
     assert not violations, violations
     known, kinds = {(sent.position.key, seen.key())}, data.name.partition("[")[2].rstrip("]").split("+")
@@ -125,7 +126,8 @@ def explore(
         if figures.violations[rule]:
             break
         node = waiting.popleft()
-        for move in alphabet.moves(node.position):
+        moves = ((alphabet.engine, move) for alphabet in surfaces for move in alphabet.moves(node.position))
+        for engine, move in moves:
             reached, wrong = _after(engine, oracle, node, move)
             figures.commands += 1
             for violation in wrong:
@@ -168,7 +170,7 @@ OTHERS = tuple(
         for surface in SURFACES
     )
     if setting not in MAIN
-)
+) + tuple(Setting(surface, also=other) for surface in SURFACES for other in SURFACES if surface != other)
 
 
 def search(

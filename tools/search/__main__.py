@@ -1,6 +1,6 @@
 """Search for ways past a gate, and walk the same workflows honestly; print figures and stories.
 
-    python -m tools.search [--seed N] [--seconds 120] [--processes 2] [--most 300]
+    python -m tools.search [--seed N] [--seconds 120] [--processes 2] [--most 1000]
 
 The exit code is 1 if a violation was found, or an honest agent did not come to the end.
 """

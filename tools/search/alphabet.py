@@ -51,14 +51,18 @@ class Move:
     position: Position | None = None
     by_user: bool = False
 
+    @property
+    def writes(self) -> bool:
+        """Say whether the agent sends variables: the label then names them."""
+        return "=" in self.label
+
 
 def alphabets(data: WorkflowData, setting: Setting) -> tuple[Alphabet, ...]:
     """Return what can be sent to a workflow's runs, for each surface that the setting names."""
     plan = Plan(compiled(data))
     surfaces = [setting.surface, *([setting.also] if setting.also else [])]
-    return tuple(
-        Alphabet(data, Engine(plan, dataclasses.replace(setting, surface=surface))) for surface in surfaces
-    )
+    settings = [dataclasses.replace(setting, surface=surface) for surface in surfaces]
+    return tuple(Alphabet(data, Engine(plan, each)) for each in settings)
 
 
 class Alphabet:

@@ -1,11 +1,15 @@
-"""Bounded search: every move from every position that is found, to a depth, within a budget."""
+"""Bounded search: every move from every position that is found, to a depth, within a budget.
+
+Positions that took few commands and few writes of variables come first.
+"""
 
 from __future__ import annotations
 
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
+from heapq import heappop, heappush
 from itertools import islice
 from random import Random
 from time import perf_counter
@@ -18,7 +22,8 @@ from tools.search.seen import Seen
 from tools.search.workflows import START, WorkflowData, larger, questions, two_items
 
 DEPTH = 5
-MOST = 300  # states of one workflow under one setting
+WRITES = 2  # commands of a run that bring variables, at most
+MOST = 1000  # states of one workflow under one setting
 SEARCHED_ON = ("unshown",)  # after any other violation a run is not followed further
 
 
@@ -29,6 +34,7 @@ class Node:
     position: Position
     seen: Seen
     depth: int = 0
+    writes: int = 0
     parent: Node | None = None
     move: Move | None = None
 
@@ -112,7 +118,7 @@ def explore(
     until: float = float("inf"),
     rule: str = "",
 ) -> None:
-    """Search one workflow under one setting, breadth first; `rule` ends the search when it is broken.
+    """Search one workflow under one setting, the shortest runs first; breaking `rule` ends the search.
 
     A rewind is no move: every position that was found is gone on from in every way.
     """
@@ -121,13 +127,15 @@ def explore(
     seen, violations = oracle.read(Seen(), sent.events)
     assert not violations, violations
     known, kinds = {(sent.position.key, seen.key())}, data.name.partition("[")[2].rstrip("]").split("+")
-    waiting = deque([Node(sent.position, seen)])
+    waiting = [(0, 0, Node(sent.position, seen))]
     while waiting and len(known) < most and perf_counter() < until:
         if figures.violations[rule]:
             break
-        node = waiting.popleft()
+        _, _, node = heappop(waiting)
         moves = ((alphabet.engine, move) for alphabet in surfaces for move in alphabet.moves(node.position))
         for engine, move in moves:
+            if move.writes and node.writes == WRITES:
+                continue
             reached, wrong = _after(engine, oracle, node, move)
             figures.commands += 1
             for violation in wrong:
@@ -138,7 +146,7 @@ def explore(
             known.add(key)
             figures.ended += bool(reached.seen.status)
             if reached.depth < depth and all(violation.rule in SEARCHED_ON for violation in wrong):
-                waiting.append(reached)
+                heappush(waiting, (reached.depth + reached.writes, len(known), reached))
     figures.runs += 1
     figures.whole += not waiting
     figures.states += len(known)
@@ -150,12 +158,13 @@ def _after(engine: Engine, oracle: Oracle, node: Node, move: Move) -> tuple[Node
     """Return where a move leads, and what is wrong with it; the node itself if nothing came of it."""
     if move.command is None:
         assert move.position is not None
-        return Node(move.position, node.seen, node.depth, node, move), ()
+        return Node(move.position, node.seen, node.depth, node.writes, node, move), ()
     sent = engine.send(node.position, move.command)
     if not sent.events and sent.position == node.position:
         return node, ()
     seen, violations = oracle.read(node.seen, sent.events)
-    return Node(sent.position, seen, node.depth + (not move.by_user), node, move), violations
+    depth, writes = node.depth + (not move.by_user), node.writes + move.writes
+    return Node(sent.position, seen, depth, writes, node, move), violations
 
 
 SURFACES: tuple[Surface, ...] = ("execution", "session", "gated", "navigation")

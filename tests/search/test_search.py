@@ -45,6 +45,7 @@ HOLES: list[tuple[str, str, str, str, Setting]] = [
     (ROUNDS, "each", "one", "unanswered", Setting("gated")),
     (WORDS, "gate", "one", "digest", Setting("session")),
     (WORDS, "gate", "one", "digest", Setting("navigation")),
+    (WORDS, "gate", "child", "digest", Setting("execution")),
     (TALKED, "conditional", "one", "talked-away", Setting("session")),
     (TALKED, "conditional", "one", "talked-away", Setting("gated")),
     (INNER, "shadowing", "one", "bent", Setting("session")),
@@ -67,13 +68,21 @@ HOLES: list[tuple[str, str, str, str, Setting]] = [
 ]
 
 
-def _id(hole: tuple[str, str, str, str, Setting]) -> str:
-    return f"{hole[0]} [{hole[4].surface}]"
+# Whoever closes a hole takes it out of this list.
+STILL_OPEN = {
+    FORM, PROSE, SKIPPED, BEFORE, ROUNDS, WORDS, TALKED, INNER, LISTS, FIRST, OVER, LOOP, TYPES, UNSEEN,
+    ENDED, ADVISORY, GAP,
+}  # fmt: skip
+
+STRICT = [pytest.mark.xfail(strict=True, reason="still open")]
+CASES = [
+    pytest.param(*hole, id=f"{hole[0]} [{hole[4].surface}]", marks=STRICT if hole[0] in STILL_OPEN else [])
+    for hole in HOLES
+]
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("hole", "kinds", "shape", "rule", "setting"), HOLES, ids=map(_id, HOLES))
-@pytest.mark.xfail(strict=True, reason="the engine still has this hole")
+@pytest.mark.parametrize(("hole", "kinds", "shape", "rule", "setting"), CASES)
 def test_a_known_hole_is_closed(hole: str, kinds: str, shape: str, rule: str, setting: Setting) -> None:
     figures = Figures()
     explore(workflow_of(kinds.split("+"), shape), setting, figures, most=MOST, rule=rule)

@@ -135,6 +135,7 @@ def test_a_condition_is_judged_when_the_activity_is_left() -> None:
 
 def test_a_question_that_was_shown_is_not_talked_away() -> None:
     assert rules(["conditional"], [shown()], [sent(risky=False)], [left()]) == ["talked-away"]
+    assert rules(["conditional"], [shown()], [sent(risky=False), shown()], [left()]) == ["talked-away"]
 
 
 def test_work_that_is_done_again_is_confirmed_again() -> None:

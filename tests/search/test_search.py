@@ -57,7 +57,7 @@ HOLES: list[tuple[str, str, str, str, Setting]] = [
     (FIRST, "step+gate+away", "one", "unanswered", Setting("navigation", "auto")),
     (OVER, "each+step", "three", "jumped", Setting("session")),
     (OVER, "confirm+step", "three", "jumped", Setting("gated")),
-    (LOOP, "while", "one", "loop-left", Setting("session")),
+    (LOOP, "while-after", "one", "loop-left", Setting("session")),
     (LOOP, "while", "one", "loop-left", Setting("gated")),
     (TYPES, "conditional", "one", "unanswered", Setting("session")),
     (TYPES, "conditional", "one", "unanswered", Setting("gated")),

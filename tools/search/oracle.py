@@ -105,8 +105,7 @@ class _Reading:
             case "step_completed" | "step_skipped":
                 self.pass_step(event["step"], is_done=kind == "step_completed")
             case "gate_opened" | "question_shown":
-                if key := self.instance(self.oracle.questions.get(event["gate"])):
-                    seen.shown[key] = Showing(event["shown"], event["at"])
+                self.show(event)
             case "question_declined":
                 if key := self.instance(self.oracle.questions[event["gate"]]):
                     seen.declined |= {key}
@@ -171,6 +170,16 @@ class _Reading:
             return None
         rounds = self.seen.rounds[: len(question.loops)]
         return (rounds, question.id) if tuple(loop for loop, _ in rounds) == question.loops else None
+
+    def show(self, event: Event) -> None:
+        """Remember what was shown; to show it again does not excuse that its condition was made false."""
+        question = self.oracle.questions.get(event["gate"])
+        key = self.instance(question)
+        if question is None or key is None:
+            return
+        before = self.seen.shown.get(key)
+        bent = before is not None and before.bent and not self.holds(question.when)
+        self.seen.shown[key] = Showing(event["shown"], event["at"], bent)
 
     def answer(self, index: int, event: Event) -> None:
         """Take an answer that counts: from now on it owns what the question showed and what it sets."""

@@ -235,6 +235,7 @@ KINDS: dict[str, ItemData] = {
     "each-step": LoopData("l", (StepData("s"), GateData("g", PLAIN, ("item",))), over="places", item="item"),
     "each-plain": LoopData("l", (StepData("s"),), over="places", item="item"),
     "while": LoopData("l", (StepData("s"), GateData("g", AGAIN)), test=("again", True)),
+    "while-after": LoopData("l", (GateData("g", AGAIN), StepData("s")), test=("again", True)),
     "while-plain": LoopData("l", (StepData("s"),), test=("again", True)),
     "nested": LoopData(
         "l",

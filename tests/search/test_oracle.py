@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import ast
+from pathlib import Path
 from typing import Any
 
+import pytest
+
+from tools import search
 from tools.search.oracle import Oracle
 from tools.search.seen import Seen
 from tools.search.workflows import START, workflow_of
@@ -54,6 +59,15 @@ def sent(**delta: Any) -> dict[str, Any]:
 
 def completed(step: str) -> dict[str, Any]:
     return {"kind": "step_completed", "step": step}
+
+
+@pytest.mark.parametrize("module", ["oracle", "seen", "declared", "workflows"])
+def test_the_oracle_shares_no_code_with_the_core(module: str) -> None:
+    tree = ast.parse((Path(search.__path__[0]) / f"{module}.py").read_text("utf-8"))
+    imported = [node.module or "" for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
+    imported += [name.name for node in ast.walk(tree) if isinstance(node, ast.Import) for name in node.names]
+    assert not [name for name in imported if name.startswith("interlock")]
+    assert not [name for name in imported if name in ("tools.search.adapter", "tools.search.compiled")]
 
 
 def test_an_answered_gate_is_passed() -> None:

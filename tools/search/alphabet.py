@@ -19,19 +19,18 @@ from interlock.core.run import commands as c
 from interlock.core.run.outcomes import NeedAnswer, NeedStep
 from interlock.core.run.output import Output
 from tools.search.adapter import LATER, NOW, Engine, Position, Setting, answered
+from tools.search.compiled import ARTIFACT, compiled
 from tools.search.workflows import (
-    ARTIFACT,
+    END,
     TYPES,
     ActivityData,
     GateData,
     LoopData,
     StepData,
     WorkflowData,
-    compiled,
     flat,
 )
 
-END = "__terminal__"
 AGENT = "worker"
 VALUES: Mapping[str, Sequence[Any]] = {
     "boolean": (True, False, "true", None),

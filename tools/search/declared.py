@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any, TypeAlias
 
-from tools.search.workflows import Test, WorkflowData, questions
+from tools.search.workflows import END, Test, WorkflowData, questions
 
 Value: TypeAlias = Callable[[str], Any]  # what conditions see under a path; None if it is unset
-
-END = "__terminal__"
 
 
 def open_exits(data: WorkflowData, activity_id: str, value: Value) -> set[str]:

@@ -16,10 +16,11 @@ from interlock.core.run import commands as c
 from interlock.core.run.outcomes import NeedAnswer, NeedEntry, NeedExit, NeedInput, NeedLoop, NeedStep
 from interlock.core.run.output import Output
 from tools.search.adapter import NOW, Engine, Position, Sent, Setting, answered, is_complete
-from tools.search.alphabet import AGENT, END, Move, claims, gates, honest_output
+from tools.search.alphabet import AGENT, Move, claims, gates, honest_output
+from tools.search.compiled import compiled
 from tools.search.oracle import Oracle, Violation
 from tools.search.seen import Seen
-from tools.search.workflows import START, StepData, WorkflowData, compiled
+from tools.search.workflows import END, START, StepData, WorkflowData
 
 MOST_CALLS = 60
 GOES_ON = ("yes", "on", "done", "proceed", "approve")

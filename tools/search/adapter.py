@@ -161,7 +161,10 @@ class Engine:
                     yield input_question(self.plan, state, pending.step, need)
 
     def _with_showings(self, position: Position, events: tuple[Any, ...]) -> tuple[dict[str, Any], ...]:
-        """Return events as JSON, then what the inbox shows although no event says so."""
+        """Return events as JSON, then what the inbox shows although no event says so.
+
+        Once every showing is recorded there is nothing to add, and `questions` returns what was recorded.
+        """
         listed = [_plain(event) for event in events]
         if self.shows_unrecorded:
             opened = position.state.open

@@ -204,6 +204,8 @@ class Alphabet:
                         decisions=position.decisions,
                     )
                     yield Move(f"yield_checkpoint {gate}{words}{_with(delta)}", call)
+                    if not delta:
+                        yield Move(f"yield_checkpoint {gate} round 2{words}", replace(call, iteration=2))
 
     def _responses(self, position: Position, gate: str) -> Iterator[Move]:
         """Answers that the agent sends, in all three ways, and a user who declines the form."""

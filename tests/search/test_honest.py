@@ -16,6 +16,7 @@ SINGLE = [workflow_of([kind]) for kind in KINDS]
 WORKFLOWS = 3000 if FULL else 300
 
 early = pytest.mark.xfail(strict=True, reason="answers are still taken before their gates are reached")
+once = pytest.mark.xfail(strict=True, reason="a loop that the user wants again is still left")
 hidden = pytest.mark.xfail(strict=True, reason="what a step asks is not shown before the walk reaches it")
 
 
@@ -30,7 +31,7 @@ def test_every_kind_of_item_can_be_done(setting: Setting) -> None:
     assert [walk.data.name for walk in walk_all(SINGLE, [setting], 60).stuck] == []
 
 
-@each_surface(gated=early)
+@each_surface(session=once, gated=early)
 def test_an_honest_log_is_right(setting: Setting) -> None:
     assert [walk.violations for walk in walk_all(SINGLE, [setting], 60).suspected] == []
 

@@ -5,7 +5,7 @@ Everything that depends on the engine's present state, outcomes and inbox is her
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
@@ -19,7 +19,7 @@ from interlock.core.engine.gates import Question, find_gate, pending_gates, ques
 from interlock.core.engine.requirements import input_question
 from interlock.core.engine.settle import awaited
 from interlock.core.run.commands import Command, Decision, StartRun, Terms
-from interlock.core.run.events import GateResolved, QuestionDeclined
+from interlock.core.run.events import Event, GateResolved, QuestionDeclined
 from interlock.core.run.outcomes import Awaited, NeedAnswer, NeedStep, Refusal
 from interlock.core.run.preferences import PRESETS, DecisionPolicy, Enforcement, Mode
 from interlock.core.run.state import RunState
@@ -114,13 +114,13 @@ class Engine:
             if not outcome.kept or self.setting.surface == "execution":  # which keeps blocked attempts only
                 return Sent(position, (), refused)
             after = Position(evolved(position.state, outcome.kept))
-            after = replace(after, decisions=self._still_asked(position, after))
+            left = self._still_asked(position, after)
+            after = replace(after, decisions=_without_used(left, outcome.kept))
             return Sent(after, self._with_showings(after, outcome.kept), refused)
         if outcome.blockers:
             kept = {**position.kept, **getattr(command, "variables", {})}
             declines = [event for event in outcome.events if isinstance(event, QuestionDeclined)]
-            rejected = {event.gate for event in outcome.events if isinstance(event, GateResolved)}
-            left = {name: it for name, it in position.decisions.items() if name not in rejected}
+            left = _without_used(position.decisions, outcome.events)
             after = Position(evolved(position.state, declines), left, kept)
             return Sent(after, self._with_showings(after, outcome.events), str(outcome.blockers[0].code))
         after = Position(outcome.state)
@@ -174,6 +174,12 @@ class Engine:
                 if opened is None or question.id != opened.gate
             ]
         return tuple(listed)
+
+
+def _without_used(decisions: Mapping[str, Decision], events: Sequence[Event]) -> dict[str, Decision]:
+    """Return the recorded answers but for rejections, which are used by the attempt that they stop."""
+    used = {event.gate for event in events if isinstance(event, GateResolved)}
+    return {name: decision for name, decision in decisions.items() if name not in used}
 
 
 def _plain(event: Any) -> dict[str, Any]:

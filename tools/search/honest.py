@@ -1,7 +1,8 @@
 """Honest agents: each does what is pending and asks the user, who answers; it always comes to the end.
 
 The agent does each step with its output, sends what a step is declared to set and what it is told is missing,
-and waits for the user where only the user can answer. The user says yes: to the option that goes on.
+and waits for the user where only the user can answer. The user chooses the option that goes on, or at first
+another.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from time import perf_counter
 from typing import Any
 
 from interlock.core.definition.program import Plan
+from interlock.core.engine.gates import Question
 from interlock.core.run import commands as c
 from interlock.core.run.outcomes import NeedAnswer, NeedEntry, NeedExit, NeedInput, NeedLoop, NeedStep
 from interlock.core.run.output import Output
@@ -39,14 +41,15 @@ class Walk:
     log: tuple[tuple[dict[str, Any], ...], ...]
 
 
-def walk(data: WorkflowData, setting: Setting) -> Walk:
-    """Let an honest agent run a workflow on one surface."""
-    return _Walker(data, setting).run()
+def walk(data: WorkflowData, setting: Setting, *, contrary: bool = False) -> Walk:
+    """Let an honest agent run a workflow on one surface; a contrary user first says no to each question."""
+    return _Walker(data, setting, contrary).run()
 
 
 class _Walker:
-    def __init__(self, data: WorkflowData, setting: Setting) -> None:
-        self.data, self.setting = data, setting
+    def __init__(self, data: WorkflowData, setting: Setting, contrary: bool) -> None:
+        self.data, self.setting, self.contrary = data, setting, contrary
+        self.refused_once = set[str]()
         self.engine = Engine(Plan(compiled(data)), setting)
         self.oracle, self.seen = Oracle(data), Seen()
         self.moves: list[Move] = []
@@ -87,9 +90,10 @@ class _Walker:
         """Let the user answer the first question that the inbox shows and that has no answer yet."""
         policy = self.setting.policy
         for question in self.engine.questions(self.position):
-            options = [option.id for option in question.options] or ["given"]
-            option = next((name for name in options if name in GOES_ON), options[0])
+            option = self.answer_to(question)
             is_gate = any(question.id == gate for gate in self._gates())
+            if question.id not in self.position.decisions:
+                self.refused_once.add(question.id)
             label = f"user answers {question.text!r} with {option}"
             if is_gate and policy.exits == "claimed":
                 terms = self.setting.terms
@@ -100,6 +104,13 @@ class _Walker:
                 self.moves.append(Move(label, position=self.position))
                 return True
         return False
+
+    def answer_to(self, question: Question) -> str:
+        """Choose the option that goes on; a contrary user chooses another at first."""
+        options = [option.id for option in question.options] or ["given"]
+        going_on = next((name for name in options if name in GOES_ON), options[0])
+        other = next((name for name in options if name != going_on), going_on)
+        return other if self.contrary and question.id not in self.refused_once else going_on
 
     def _gates(self) -> Iterator[str]:
         activity = self.data.activity(self.position.state.activity)
@@ -202,10 +213,11 @@ def walk_all(workflows: Iterable[WorkflowData], settings: Sequence[Setting], sec
     began, walked = perf_counter(), Walked()
     for data in workflows:
         for setting in settings:
-            done = walk(data, setting)
-            walked.walks += 1
-            walked.stuck += [] if done.ended else [done]
-            walked.suspected += [done] if done.violations else []
+            for contrary in (False, True):
+                done = walk(data, setting, contrary=contrary)
+                walked.walks += 1
+                walked.stuck += [] if done.ended else [done]
+                walked.suspected += [done] if done.violations else []
         if perf_counter() - began > seconds:
             break
     return walked

@@ -92,6 +92,12 @@ def test_an_answer_to_a_question_that_was_not_shown() -> None:
     assert rules(["gate"], [answered()], [left()]) == ["unshown"]
 
 
+def test_an_agent_does_not_answer_what_the_user_declined() -> None:
+    declined = {"kind": "question_declined", "gate": "g1"}
+    assert rules(["gate"], [shown()], [declined], [answered(channel="agent")], policy="auto") == ["declined"]
+    assert rules(["gate"], [shown()], [declined], [answered(channel="elicitation")], policy="auto") == []
+
+
 def test_what_was_shown_stays_as_it_was() -> None:
     assert rules(["gate"], [shown()], [answered()], [sent(target="PRODUCTION")]) == ["bent"]
 

@@ -194,7 +194,7 @@ class _Reading:
             return
         if key in seen.declined:
             text = f"{question.id} was declined, then answered by {channel}"
-            self.judge("declined", channel not in CHANNELS["client"], text)
+            self.judge("declined", channel == "agent", text)
         if event["how"] != "assumed" and (question.kind, channel) != REPORTED:
             is_asked = shown is not None and not shown.answered
             self.judge("unshown", not is_asked, f"{question.id} was answered and had not been shown")

@@ -226,7 +226,8 @@ class TestShown:
 
     def test_a_mode_that_supplies_what_is_shown_is_shown_too(self) -> None:
         mode = ActivityMode("fast", "Fast", "quick", defaults={"at": PRODUCTION})
-        workflow = one_activity(DEPLOY, step("send"), modes=(mode,), form="activities")
+        at = Variable("at", "object", default=STAGING, has_default=True)
+        workflow = one_activity(DEPLOY, step("send"), modes=(mode,), form="activities", variables=(at,))
         story = given(workflow).start(quick=False)
         answer(story, "deploy", "yes", quick=True)
         assert story.state.variables["quick"] is False

@@ -76,6 +76,7 @@ def test_the_exchange_on_a_page_is_what_the_server_says(surface: str, tmp_path: 
 
 
 FLOW, TOKEN, STATE = '"workflow_id": "work-package"', '"session_token": "ses.v1.…"', '"state": "v1.gzB64.…"'
+WHOLE = '"variables": {"issue_ref": "#7", "scope": "one page"}'  # what the question shows
 CALLS = {
     "execution": (
         "list_workflows {}",
@@ -97,11 +98,11 @@ CALLS = {
         f"get_skill {{{TOKEN}}}",
         f'get_resource {{{TOKEN}, "resource_id": "00"}}',
         f"get_trace {{{TOKEN}}}",
-        f'yield_checkpoint {{{TOKEN}, "checkpoint_id": "confirm-scope"}}',
+        f'yield_checkpoint {{{TOKEN}, "checkpoint_id": "confirm-scope", {WHOLE}}}',
         f"present_checkpoint {{{TOKEN}}}",
         f'respond_checkpoint {{{TOKEN}, "option_id": "full"}}',
         f"resume_checkpoint {{{TOKEN}}}",
-        f'yield_checkpoint {{{TOKEN}, "checkpoint_id": "confirm-scope"}}',
+        f'yield_checkpoint {{{TOKEN}, "checkpoint_id": "confirm-scope", {WHOLE}}}',
     ),
     "gated": (
         "discover {}",
@@ -111,7 +112,7 @@ CALLS = {
         f"get_workflow {{{TOKEN}}}",
         f'next_activity {{{TOKEN}, "activity_id": "understand-issue"}}',
         f'get_checkpoint {{{TOKEN}, "activity_id": "understand-issue", "checkpoint_id": "confirm-scope"}}',
-        f'respond_checkpoint {{{TOKEN}, "checkpoint_id": "confirm-scope", "option_id": "full"}}',
+        f'respond_checkpoint {{{TOKEN}, "checkpoint_id": "confirm-scope", "option_id": "full", {WHOLE}}}',
         f"get_skills {{{TOKEN}}}",
         f'get_skill {{{TOKEN}, "step_id": "write-analysis"}}',
         f'get_resource {{{TOKEN}, "resource_index": "00"}}',

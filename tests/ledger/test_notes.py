@@ -147,7 +147,7 @@ def test_an_attempt_blocked_after_the_server_had_moved_the_run_is_not_on_its_bra
     navigator.done("analyze")
     before = agent.call("resume_session", query="")["best"]
     assert agent.ack("an early attempt", at=before)["kind"] == "blocked"
-    navigator.done("unknown", variables={"size": 3})  # refused; a node of its own keeps its variables
+    navigator.done("unknown", variables={"result": "none"})  # refused; a node of its own keeps its variables
     moved = agent.call("resume_session", query="")["best"]
     assert agent.ack("a late attempt", at=agent.look(before))["kind"] == "blocked"
     assert moved["stateToken"] != before["stateToken"]

@@ -27,7 +27,7 @@ description: For a test.
 initialActivity: plan
 variables:
   - { name: tasks, type: array, description: What to do }
-  - { name: size, type: string, description: How large }
+  - { name: size, type: string, description: How large, defaultValue: any }
   - { name: result, type: string, description: What came of it }
   - { name: approved, type: boolean }
   - { name: external, type: boolean }

@@ -39,6 +39,7 @@ variables[4]:
   - name: goal
     type: string
     required: true
+    defaultValue: it
   - name: parts
     type: array
   - name: risky

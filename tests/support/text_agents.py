@@ -208,6 +208,8 @@ class NavigationTextAgent(TextAgent):
         round_text = (body["position"]["loop"] or {}).get("round", "")
         told = f"{action.get('description', '')}\n\n{round_text}"
         variables = self.decisive(told, where) if action["action"] == "complete_step" else {}
+        if "example" in action:
+            variables.update(self.filled(action["example"], where))
         artifacts: list[Any] = []
         for need in action.get("needs", []):
             filled = self.filled(need.get("example"), where)

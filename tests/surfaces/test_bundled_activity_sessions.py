@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from msgspec import Struct
+from msgspec.structs import replace
 
 from interlock.authoring.library import BUNDLED, Library, Loaded
 from interlock.core.definition.program import Plan
@@ -29,6 +30,7 @@ from interlock.core.run.preferences import Preferences
 from interlock.core.run.state import RunState
 from interlock.core.run.surface_policy import GATED, SESSION
 from interlock.core.values import Variables
+from interlock.core.variables.typed_values import sample
 
 TERMS = Terms(min_response_ms=0)
 LIBRARY = Library([BUNDLED])
@@ -123,6 +125,8 @@ class Session:
         """Ask for the next activity; name the gate that refuses it. What was sent is kept (rule 19)."""
         command = EnterActivity(SESSION, 0, TERMS, target, variables=produced)
         outcome = decide(self.plan, self.state, command)
+        while isinstance(outcome, Refusal) and outcome.code is Code.INPUT_REQUIRED:
+            command, outcome = self.whole(command, outcome)
         if isinstance(outcome, Decided):
             self.do(command)
             return None
@@ -130,8 +134,15 @@ class Session:
         self.state = evolved(self.state, outcome.kept)
         return str(outcome.about["checkpoint"])
 
-    def ask(self, gate: str, option: str) -> None:
-        self.do(OpenCheckpoint(SESSION, 0, TERMS, gate, agent="worker"))
+    def whole(self, command: EnterActivity, lacking: Refusal) -> tuple[EnterActivity, Any]:
+        """Send what a question shows as well."""
+        self.state = evolved(self.state, lacking.kept)
+        names: Any = lacking.about["variables"]
+        command = replace(command, variables={name: sample(self.plan, name) for name in names})
+        return command, decide(self.plan, self.state, command)
+
+    def ask(self, gate: str, option: str, **shown: Any) -> None:
+        self.do(OpenCheckpoint(SESSION, 0, TERMS, gate, agent="worker", variables=shown))
         self.do(ResolveCheckpoint(SESSION, 9, TERMS, "agent", gate, option))
         self.do(ResumeWorker(SESSION, 9, "worker"))
         self.answered.append(gate)
@@ -160,7 +171,7 @@ def test_a_session_is_walked_gate_by_gate_to_its_end(name: str) -> None:
 def test_a_session_follows_the_answer_that_leads_elsewhere() -> None:
     session = Session("work-package")
     session.do(EnterActivity(SESSION, 0, TERMS, "understand-issue"))
-    session.ask("confirm-scope", "correct")
+    session.ask("confirm-scope", "correct", issue_ref="1", scope="small")
     assert session.leave("understand-issue", {}) is None
     assert (session.state.visit, session.state.answers) == (2, {})
     session.ask("confirm-scope", "drop")
@@ -185,14 +196,17 @@ class Gated:
         """Answer each checkpoint where it stands, and leave."""
         self.state = evolved(self.state, [e.ContextSet(stage.produced)])
         answers = dict(stage.answers)
-        while isinstance(
-            held := decide(self.plan, self.state, EnterActivity(GATED, 9, TERMS, target)), Refusal
-        ):
-            assert held.code is Code.GATE_UNANSWERED, held
+        leave = EnterActivity(GATED, 9, TERMS, target)
+        while isinstance(held := decide(self.plan, self.state, leave), Refusal):
             self.state = evolved(self.state, held.kept)
+            if held.code is Code.INPUT_REQUIRED:
+                names: Any = held.about["variables"]
+                leave = replace(leave, variables={name: sample(self.plan, name) for name in names})
+                continue
+            assert held.code is Code.GATE_UNANSWERED, held
             gate = str(held.about["checkpoint"])
             self.do(ResolveCheckpoint(GATED, 9, TERMS, "agent", gate, answers[gate]))
-        self.do(EnterActivity(GATED, 9, TERMS, target))
+        self.do(leave)
 
 
 @every

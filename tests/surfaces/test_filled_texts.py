@@ -98,7 +98,9 @@ def test_session_fills_the_activity_and_lists_the_options_with_their_effects(ben
 
 
 def test_an_effect_without_its_variable_stores_nothing(bench: Bench) -> None:
-    write(bench.workflows, FILES)
+    files = {path: text.replace(" of {{branch}}?", "?") for path, text in FILES.items()}
+    assert files != FILES
+    write(bench.workflows, files)
     agent = session(bench)
     agent.call("start_session", agent_id="worker", workflow_id="pull")
     agent.go("review", variables={"number": 7})

@@ -62,7 +62,7 @@ def test_entering_returns_the_whole_activity_and_its_pending_checkpoints(bench: 
 def test_the_gate_lists_each_pending_checkpoint_with_how_to_resolve_it(bench: Bench) -> None:
     answer = enter_gather(bench).go("build")
     assert answer.fields["message"].splitlines() == [
-        "Cannot transition to 'build': Checkpoint 'scope' must be answered first: Is [unset: goal] the goal? "
+        "Cannot transition to 'build': Checkpoint 'scope' must be answered first: Is it the goal? "
         "Recorded as done: look. Resolve each by calling respond_checkpoint with the current session_token:",
         "- scope: option_id: yes | skip | redo",
         "- danger: option_id: go, or condition_not_met: true if its condition is false",
@@ -134,7 +134,8 @@ def test_answers_take_checkpoints_off_the_list_and_the_last_one_opens_the_exit(b
     assert (answer.body["dismissed"], answer.body["remaining_checkpoints"]) == (True, [])
     answer = agent.go("build", step_manifest=manifest("look", "weigh"), variables={"goal": "g"})
     assert answer.body["id"] == "build"
-    assert answer.warnings == []
+    kept = "'goal' stays unset: the user was shown it when deciding checkpoint 'scope'."
+    assert answer.warnings == [f"{kept} The value that was sent is ignored."]
 
 
 def test_an_answer_that_leads_elsewhere_ends_what_is_pending(bench: Bench) -> None:

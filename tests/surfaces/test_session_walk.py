@@ -145,7 +145,10 @@ def test_a_round_that_asked_is_not_claimed_as_the_last_while_the_condition_holds
     agent.go("gather")
     answer_checkpoint(agent, agent, "scope", "yes")
     agent.go("build")
-    assert agent.go("finish", variables={"risky": True}).fields["instance"] == "each@0::fit"
+    lacking = agent.go("finish", variables={"risky": True})
+    assert (lacking.code, lacking.fields["variables"]) == ("INPUT_REQUIRED", ["part"])
+    assert "The question of checkpoint 'fit' shows 'part', which nobody has set." in lacking.text
+    assert agent.go("finish", variables={"part": "crust"}).fields["instance"] == "each@0::fit"
     answer_checkpoint(agent, agent, "fit", "bad")
     due = agent.go("finish")
     assert (due.code, due.fields["iteration"], due.fields["steps"]) == ("ROUND_DUE", 2, ["make", "check"])

@@ -40,6 +40,7 @@ from interlock.core.run.preferences import PRESETS
 from interlock.core.run.state import RunState
 from interlock.core.run.surface_policy import EXECUTION
 from interlock.core.values import Json
+from interlock.core.variables.typed_values import sample
 
 MOST_STATES = 10_000
 MOST_ROUNDS = 3
@@ -229,6 +230,9 @@ class PossibleCommands:
                     yield AcknowledgeStep(EXECUTION, 0, Terms(), answer, reports=False)
                 if not gate.required:
                     yield AcknowledgeStep(EXECUTION, 0, Terms(), Output(), reports=False)
+            case NeedInput(gate=Gate(), variables=names):
+                given = {name: sample(self._plan, name) for name in names}
+                yield AcknowledgeStep(EXECUTION, 0, Terms(), variables=given)
             case NeedInput(variables=paths, loop=loop):
                 names = [path.partition(".")[0] for path in paths]
                 samples: tuple[Json, ...] = ([ITEM], []) if loop and loop.kind == "forEach" else (1, 0)

@@ -29,6 +29,7 @@ from interlock.core.run.preferences import PRESETS
 from interlock.core.run.state import RunState
 from interlock.core.run.surface_policy import EXECUTION
 from interlock.core.values import Json
+from interlock.core.variables.typed_values import sample
 
 LONGEST_RUN = 2_000
 
@@ -122,9 +123,11 @@ class _Run:
                 self.visits.append(Visit(gate.id, activity, option))
                 artifacts = (decision_artifact(gate.id, option),) if option else ()
                 return AcknowledgeStep(EXECUTION, 0, Terms(), Output(artifacts=artifacts), reports=False)
-            case NeedInput(variables=names):
+            case NeedInput(variables=names, gate=gate):
+                # What a question shows is not what a scenario is about: a sample will do.
+                stand_ins = {name: sample(self._plan, name) for name in names} if gate else {}
                 inputs = {name: scenario.inputs[name] for name in names if name in scenario.inputs}
-                return AcknowledgeStep(EXECUTION, 0, Terms(), variables=inputs)
+                return AcknowledgeStep(EXECUTION, 0, Terms(), variables={**stand_ins, **inputs})
             case Done() | NeedLoop() | NeedExit() | NeedEntry():
                 raise AssertionError(awaited)
             case _:

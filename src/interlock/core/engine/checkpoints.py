@@ -7,6 +7,7 @@ from msgspec.structs import replace
 from interlock.core.definition.conditions import describe, holds
 from interlock.core.definition.program import END, Plan
 from interlock.core.definition.workflow import Gate
+from interlock.core.engine.acknowledge import input_required
 from interlock.core.engine.claims import Walk, take_with_claims
 from interlock.core.engine.decisions import counts, inbox_only, resolved, undecided_gap
 from interlock.core.engine.draft import Draft
@@ -21,9 +22,10 @@ from interlock.core.engine.gates import (
     question_of,
     round_of,
 )
+from interlock.core.engine.settle import unwhole
 from interlock.core.run import events as e
 from interlock.core.run.commands import Decision, OpenCheckpoint, ResolveCheckpoint, ResumeWorker
-from interlock.core.run.outcomes import Code, Decided, NeedAnswer, Refusal
+from interlock.core.run.outcomes import Code, Decided, NeedAnswer, NeedInput, Refusal
 from interlock.core.run.questions import Unanswered
 from interlock.core.run.state import OpenGate, RunState, instance
 from interlock.core.values import Json, Variables
@@ -84,6 +86,8 @@ def _reached(
     number = round_of(draft.state, need.key).get("iteration") if isinstance(need, NeedAnswer) else None
     if not isinstance(need, NeedAnswer) or (wanted is not None and walk.loops and wanted != number):
         return draft.refused(Refusal(Code.CHECKPOINT_NOT_ACTIVE, {"checkpoint": found.gate.id}))
+    if (lacking := unwhole(draft.plan, draft.state, found.gate)) is not None:
+        return draft.refused(input_required(lacking))
     walk.report()
     return need
 
@@ -149,6 +153,9 @@ def resolve_checkpoint(plan: Plan, state: RunState, command: ResolveCheckpoint) 
     need = _question_meant(draft, command)
     if isinstance(need, Refusal):
         return need
+    if command.policy.gates == "opened" and command.option is None and command.variables:
+        draft.take(command.variables)
+        return draft.decided()  # the call has brought what the question shows, and answers nothing
     found = FoundGate(need.gate, "", need.confirms)
     answer = _decision(draft, need, command)
     if isinstance(answer, Refusal):
@@ -192,7 +199,9 @@ def _with_showing(draft: Draft, need: NeedAnswer, refusal: Refusal, command: Res
 def _question_meant(draft: Draft, command: ResolveCheckpoint) -> NeedAnswer | Refusal:
     """Return the question that the call answers, after the walk to it on `gated`."""
     if command.policy.gates == "opened":
-        draft.skip_optional(until=command.gate)
+        lacking = _bring_whole(draft, command)
+        if lacking is not None:
+            return lacking
     opened = draft.state.open
     if opened is not None and command.gate in (None, opened.gate) and _is_active(opened, command):
         asked = find_gate(draft.plan, draft.state, opened.gate)
@@ -211,6 +220,16 @@ def _question_meant(draft: Draft, command: ResolveCheckpoint) -> NeedAnswer | Re
         return _already_answered(draft.state, found.gate, key)
     listed = [other.id for other in pending_gates(draft.plan, draft.state)]
     return Refusal(Code.CHECKPOINT_NOT_ACTIVE, {"checkpoint": found.gate.id, "pending": listed})
+
+
+def _bring_whole(draft: Draft, command: ResolveCheckpoint) -> Refusal | None:
+    """Come to the question that is meant, with the variables that it shows; refuse while it lacks some."""
+    pending = draft.skip_optional(until=command.gate)
+    if not isinstance(pending, NeedInput) or pending.gate is None or pending.gate.id != command.gate:
+        return None
+    draft.take(command.variables)
+    still = draft.skip_optional(until=command.gate)
+    return input_required(still) if isinstance(still, NeedInput) else None
 
 
 def _is_active(opened: OpenGate, command: ResolveCheckpoint) -> bool:

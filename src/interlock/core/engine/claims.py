@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from interlock.core.definition.conditions import holds
 from interlock.core.definition.program import AskGate, ConfirmStep, DoStep, Plan, RepeatLoop
-from interlock.core.definition.workflow import Loop, Step, walk
+from interlock.core.definition.workflow import Gate, Loop, Step, walk
 from interlock.core.engine.acknowledge import complete, input_required, learned, take_gaps, without_input
 from interlock.core.engine.decisions import inbox_only, reports, resolved, undecided_gap
 from interlock.core.engine.draft import Draft
@@ -99,6 +99,8 @@ class Walk:
                     refusal = self._meet(pending)
                     if refusal:
                         return refusal
+                case NeedInput(gate=Gate() as gate) if self._may_let_pass(gate):
+                    self._let_pass(NeedAnswer(instance(self.draft.state, gate.id), gate, self.draft.now))
                 case NeedInput():
                     if not self.draft.state.preferences.never_stops:
                         return input_required(pending)
@@ -229,11 +231,7 @@ class Walk:
             )
             draft.record(answer, *undecided_gap(draft.state.preferences, answer, None))
             return None
-        if (
-            self.terms.enforcement == "advisory"
-            and draft.state.open is None
-            and draft.state.declined_by(need.key) is None
-        ):
+        if self._may_let_pass(need.gate):
             self._let_pass(need)
             return None
         draft.show(need)
@@ -249,6 +247,12 @@ class Walk:
             **inbox_only(draft.state, need.key, self.terms),
         }
         return Refusal(Code.GATE_UNANSWERED, about)
+
+    def _may_let_pass(self, gate: Gate) -> bool:
+        """Say whether advisory enforcement passes a gate: nobody was asked yet."""
+        state = self.draft.state
+        is_unasked = state.open is None and state.declined_by(instance(state, gate.id)) is None
+        return self.terms.enforcement == "advisory" and is_unasked
 
     def _let_pass(self, need: NeedAnswer) -> None:
         """Pass a gate that nobody was asked under advisory enforcement, as a gap."""

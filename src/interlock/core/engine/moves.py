@@ -128,6 +128,11 @@ def _moves(plan: Plan, state: RunState, pending: Awaited, terms: Terms, decision
                 "respond_to_checkpoint", gate.id, options, gate=offered, is_decided=decided is not None
             )
             return Moves((answer,), blocked=blocked)
+        case NeedInput(gate=Gate() as gate):
+            held = f"Send what the question of checkpoint '{gate.id}' shows first"
+            blocked = (*_following_step(plan, state, held), *_shut_exits(plan, state, held))
+            send = Move("respond_to_checkpoint", gate.id, variables=pending.variables, gate=gate)
+            return Moves((send,), blocked=blocked)
         case NeedLoop() | NeedInput():
             return _loop(plan, state, pending)
         case NeedExit():

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from interlock.core.definition.conditions import describe, holds, unset_in
 from interlock.core.definition.program import END, AskGate, ConfirmStep, DoStep, EnterLoop, Plan, RepeatLoop
-from interlock.core.definition.workflow import Action
+from interlock.core.definition.workflow import Action, Gate, Step
 from interlock.core.engine.evolve import evolve
 from interlock.core.engine.gates import (
     applies,
@@ -41,7 +41,7 @@ from interlock.core.run.outcomes import (
 from interlock.core.run.state import RunState, instance
 from interlock.core.run.surface_policy import SurfacePolicy
 from interlock.core.values import Json, Missing
-from interlock.core.variables.roots import input_roots
+from interlock.core.variables.roots import input_roots, unset_in_question
 from interlock.core.variables.typed_values import fitting
 
 MOST_EVENTS = 10_000
@@ -236,9 +236,7 @@ def _confirm(
             question=question.text,
             option="proceed",
         )
-    if policy.gates == "opened":
-        return question_shown(plan, state, gate, key, now, policy.name, confirms=op.step)
-    return NeedAnswer(key, gate, now, op.step)
+    return _put(plan, state, gate, key, policy, now, op.step)
 
 
 def _ask(
@@ -250,9 +248,37 @@ def _ask(
     if not holds(gate.condition, scope):
         unset = unset_in(gate.condition, scope)
         return e.GatePassed(key, gate.id, following, "condition", describe(gate.condition), unset)
+    if not gate.required and unwhole(plan, state, gate) is not None:
+        return e.GatePassed(key, gate.id, following, "optional")
+    return _put(plan, state, gate, key, policy, now)
+
+
+def _put(
+    plan: Plan,
+    state: RunState,
+    gate: Gate,
+    key: str,
+    policy: SurfacePolicy,
+    now: int,
+    confirms: Step | None = None,
+) -> e.Event | Awaited:
+    """Put a question, or ask for what it shows and nobody has set: questions are whole (rule 26)."""
+    lacking = unwhole(plan, state, gate)
+    if lacking is not None:
+        return lacking
     if policy.gates == "opened":
-        return question_shown(plan, state, gate, key, now, policy.name)
-    return NeedAnswer(key, gate, now)
+        return question_shown(plan, state, gate, key, now, policy.name, confirms=confirms)
+    return NeedAnswer(key, gate, now, confirms)
+
+
+def unwhole(plan: Plan, state: RunState, gate: Gate) -> NeedInput | None:
+    """Return what a question lacks before it can be put; in never-stop mode nobody reads it."""
+    unset = () if state.preferences.never_stops else unset_in_question(plan.scope(state.variables), gate)
+    if not unset:
+        return None
+    listed = ", ".join(f"'{name}'" for name in unset)
+    message = f"The question of checkpoint '{gate.id}' shows {listed}, which nobody has set."
+    return NeedInput(f"question:{gate.id}", unset, message, gate=gate)
 
 
 def _late(plan: Plan, state: RunState, policy: SurfacePolicy, now: int) -> e.Event | Awaited | None:
@@ -271,9 +297,7 @@ def _late(plan: Plan, state: RunState, policy: SurfacePolicy, now: int) -> e.Eve
             continue
         if found.confirms is not None and not state.preferences.guided:
             continue
-        if policy.gates == "opened":
-            return question_shown(plan, state, found.gate, key, now, policy.name, confirms=found.confirms)
-        return NeedAnswer(key, found.gate, now, found.confirms)
+        return _put(plan, state, found.gate, key, policy, now, found.confirms)
     return None
 
 

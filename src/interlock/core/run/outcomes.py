@@ -34,12 +34,16 @@ class NeedAnswer(Struct, frozen=True):
 
 
 class NeedInput(Struct, frozen=True):
-    """Variables are missing that only the agent can supply: a list for a loop, or what decides the exit."""
+    """Variables are missing that only the agent can supply.
+
+    A `loop` lacks its list, a `gate` what its question shows; without either the exit is undecided.
+    """
 
     subject: str
     variables: tuple[str, ...]
     message: str
     loop: Loop | None = None
+    gate: Gate | None = None
 
 
 class NeedLoop(Struct, frozen=True):

@@ -42,12 +42,29 @@ def gate_roots(plan: Plan, scope: Scope, gate: Gate, confirms: Step | None = Non
 
 
 def _shown_paths(gate: Gate) -> Iterator[str]:
-    """Yield the paths that the text of a gate's question and options interpolates."""
+    """Yield the paths that a gate's question interpolates: in its texts, and in what its options set."""
+    yield from _text_paths(gate)
+    for option in gate.options:
+        for value in option.effect.set_variables.values():
+            yield from variables_in(value) if isinstance(value, str) else ()
+
+
+def _text_paths(gate: Gate) -> Iterator[str]:
     yield from variables_in(gate.name)
     yield from variables_in(gate.message)
     for option in gate.options:
-        for text in (option.label, option.description, *option.effect.set_variables.values()):
-            yield from variables_in(text) if isinstance(text, str) else ()
+        yield from variables_in(option.label)
+        yield from variables_in(option.description or "")
+
+
+def unset_in_question(scope: Scope, gate: Gate) -> tuple[str, ...]:
+    """Name the variables that the texts of a gate's question show and nobody has set.
+
+    One whose absence makes the question apply comes with the answer. An effect that lacks one stores nothing.
+    """
+    asked_for = wanted_by_absence(gate.condition)
+    missing = (path for path in _text_paths(gate) if isinstance(scope.value(path), Missing))
+    return tuple(dict.fromkeys(name for path in missing if (name := root(path)) not in asked_for))
 
 
 def input_roots(workflow: Workflow, need: UserInput) -> tuple[str, ...]:

@@ -60,6 +60,12 @@ def placeholder(plan: Plan, name: str) -> Json:
     return _PLACEHOLDERS.get(plan.types.get(name), f"<{name}>")
 
 
+def sample(plan: Plan, name: str) -> Json:
+    """Return a value that the variable takes, where only its type matters."""
+    samples: dict[str | None, Json] = {"boolean": True, "number": 1, "array": ["item"], "object": {"a": "b"}}
+    return samples.get(plan.types.get(name), f"<{name}>")
+
+
 def _nested(path: str, value: Json) -> Json:
     name, _, rest = path.partition(".")
     return {name: _nested(rest, value) if rest else value}

@@ -35,8 +35,12 @@ _NEEDS: Mapping[str, tuple[str, ...]] = {
 
 
 def missing_parameters(params: NavAction) -> list[str]:
-    """Name the parameters that the action needs and does not have."""
-    return [name for name in _NEEDS[params.action] if getattr(params, name) is None]
+    """Name the parameters that the action needs and does not have.
+
+    A question that lacks what it shows is sent that instead of an option.
+    """
+    sent = ("option_id",) if params.variables else ()
+    return [name for name in _NEEDS[params.action] if getattr(params, name) is None and name not in sent]
 
 
 def request_of(params: NavAction) -> dict[str, Json]:
@@ -115,6 +119,8 @@ def done_message(params: NavAction, view: View) -> str:
             text = f"Completed step '{params.step_id}'"
         case "respond_to_checkpoint":
             text = f"Responded to checkpoint '{params.checkpoint_id}' with '{params.option_id}'"
+            if params.option_id is None:
+                text = f"Checkpoint '{params.checkpoint_id}' is asked now: its question is whole"
         case "transition":
             text = f"Transitioned to activity '{params.activity_id}'"
         case "advance_loop":

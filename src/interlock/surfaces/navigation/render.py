@@ -20,6 +20,7 @@ from interlock.core.run.notices import GAP_CLOSED, USERS_GAPS
 from interlock.core.run.outcomes import NeedAnswer, NeedInput, NeedLoop, NeedStep
 from interlock.core.run.reasons import Blocker, ContextKey, ContractPointer
 from interlock.core.values import Json, Missing, cut
+from interlock.core.variables.typed_values import placeholder
 from interlock.ledger.runs.position import View
 from interlock.ledger.tokens.slots import slot
 from interlock.surfaces.call import Reply
@@ -178,6 +179,9 @@ def _offer(situation: Situation, move: Move) -> dict[str, Json]:
         offer["loop_items"] = f"a list: {move.items}"
     if move.variables:
         offer["variables"] = list(move.variables)
+    if move.variables and move.action == "respond_to_checkpoint":
+        plan = situation.view.plan
+        offer["example"] = {name: placeholder(plan, name) for name in move.variables}
     if move.needs:
         offer["needs"] = [_need(move.step, blocker) for blocker in move.needs]
     if move.condition:
@@ -214,6 +218,8 @@ def _description(situation: Situation, move: Move) -> str:
         case "complete_step":
             assert move.step is not None, "an open step comes with its definition"
             return step_prompt(view.plan, view.state, move.step)
+        case "respond_to_checkpoint" if move.variables:
+            return "Its question shows these variables: send them without option_id, and it is asked."
         case "respond_to_checkpoint" if move.is_decided:
             return "The user has decided: pass on the option."
         case "respond_to_checkpoint" if view.state.preferences.never_stops:

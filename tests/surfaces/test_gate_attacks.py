@@ -160,6 +160,20 @@ class Attacker:
         named = {"activity_id": "plan", "checkpoint_id": gate, "step_manifest": manifest}
         return self.told("get_checkpoint", session_token=self.tokens["session_token"], **named)
 
+    def ask_again(self, **values: Any) -> Payload:
+        """Have the open question asked again with other values."""
+        token = {"session_token": self.tokens.get("session_token")}
+        match self.name:
+            case "execution":
+                return self.ack(reask=values)
+            case "navigation":
+                return self.act("respond_to_checkpoint", checkpoint_id="deploy", reask=values)
+            case "session":
+                return self.told("yield_checkpoint", checkpoint_id="deploy", reask=values, **token)
+            case _:
+                named = {"activity_id": "plan", "checkpoint_id": "deploy"}
+                return self.told("get_checkpoint", reask=values, **named, **token)
+
     def ack(self, call: Call | None = None, **arguments: Any) -> Payload:
         return self.told("continue_workflow", call, **self._acknowledging(**arguments))
 
@@ -287,6 +301,25 @@ def test_a1_what_the_user_was_shown_in_a_form_is_what_goes_on(bench: Bench, name
     assert (record.question, record.channel) == ("Deploy to staging?", "elicitation")
     agent.onward(target="PRODUCTION")
     assert agent.variables["target"] == "staging"
+
+
+@EVERY
+def test_a1_what_was_shown_is_changed_only_by_asking_again(bench: Bench, name: str) -> None:
+    agent = attacker(bench, name, USER)
+    agent.to_the_gate()
+    agent.ask_again(target="PRODUCTION")
+    assert "Checkpoint 'deploy' is asked again." in agent.text
+    (question,) = inbox(agent.ledger)
+    assert question.message == "Deploy to PRODUCTION?"
+    assert agent.decisions() == []
+    agent.decide_in_inbox("no")
+    agent.use_decision("no")
+    (record,) = agent.decisions()
+    assert (record.question, record.option, record.sets) == (
+        "Deploy to PRODUCTION?",
+        "no",
+        {"approved": False},
+    )
 
 
 @EVERY

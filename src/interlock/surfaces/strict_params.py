@@ -16,6 +16,9 @@ RequestId: TypeAlias = Annotated[
 Reason: TypeAlias = Annotated[str, Meta(min_length=1, max_length=2048)]
 
 
+ASK_AGAIN = "New values of what a question shows; it is asked again"
+
+
 class Params(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """The base of all parameters: an unknown name is refused, not ignored."""
 

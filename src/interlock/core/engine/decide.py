@@ -167,7 +167,8 @@ def _asked_again(plan: Plan, state: RunState, command: _Progress) -> Decided | R
     anew = {name: value for name, value in values.items() if name in owned}
     draft = Draft(plan, state, command.policy, command.now)
     draft.notices.extend(notices)
-    shown = _shown_again(draft, anew) if anew and not state.finished else None
+    agent = command.agent if isinstance(command, OpenCheckpoint) else ""
+    shown = _shown_again(draft, anew, agent) if anew and not state.finished else None
     if shown is None:
         outcome = outcome_of(plan, state, replace(command, reask={}, variables={**command.variables, **free}))
         kept = [Notice(KEPT, _not_here(state, name)) for name in anew]
@@ -178,7 +179,7 @@ def _asked_again(plan: Plan, state: RunState, command: _Progress) -> Decided | R
     return draft.decided()
 
 
-def _shown_again(draft: Draft, values: Variables) -> e.QuestionShown | None:
+def _shown_again(draft: Draft, values: Variables, agent: str) -> e.QuestionShown | None:
     """The question that owns all of these, as it is with the new values; None if it cannot be asked here.
 
     It is the only owner, of this visit and round, and still applies: what was shown is changed by asking.
@@ -200,7 +201,6 @@ def _shown_again(draft: Draft, values: Variables) -> e.QuestionShown | None:
         found.gate.condition, plan.scope(changed.variables)
     ):
         return None
-    agent = state.open.agent if state.open else ""
     return question_shown(
         plan,
         changed,
@@ -209,7 +209,7 @@ def _shown_again(draft: Draft, values: Variables) -> e.QuestionShown | None:
         draft.now,
         draft.policy.name,
         confirms=found.confirms,
-        agent=agent,
+        agent=agent or (state.open.agent if state.open else ""),
     )
 
 

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from msgspec import Meta
 
 from interlock.core.values import Json
-from interlock.surfaces.strict_params import Params, Reason, RequestId
+from interlock.surfaces.strict_params import ASK_AGAIN, Params, Reason, RequestId
 
 Context = Annotated[
     dict[str, Json],
@@ -54,6 +54,7 @@ class ContinueWorkflow(Params, frozen=True):
         Annotated[str, Meta(description="Advance: the step is done. Omit to only read again.")] | None
     ) = None
     context: Context | None = None
+    reask: Annotated[dict[str, Json], Meta(description=ASK_AGAIN)] | None = None
     output: Output | None = None
     waitSeconds: WaitSeconds | None = None
     abandon: (

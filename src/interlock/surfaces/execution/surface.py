@@ -103,7 +103,8 @@ class ExecutionSurface(LedgerSurface):
     def continue_workflow(self, params: p.ContinueWorkflow, call: Call) -> Outcome:
         if params.ackToken is None:
             return self._rehydrate(params)
-        invalid_context, output = check_context(params.context), read_output(params.output)
+        invalid_context = check_context(params.context) or check_context(params.reask, "reask")
+        output = read_output(params.output)
         if invalid_context is not None:
             return _argument_reply(invalid_context)
         if isinstance(output, InvalidArgument):
@@ -111,6 +112,8 @@ class ExecutionSurface(LedgerSurface):
         request: dict[str, Json] = {"output": params.output, "context": params.context}
         if params.abandon:
             request["abandon"] = params.abandon
+        if params.reask:
+            request["reask"] = params.reask
         attempt = self._attempt(params.stateToken, params.ackToken, "ack", request)
         if isinstance(attempt, Reply):
             return attempt
@@ -124,6 +127,7 @@ class ExecutionSurface(LedgerSurface):
             variables=variables,
             decisions=attempt.position.decisions,
             client=call.client.name,
+            reask=params.reask or {},
         )
         decided = self._decided(attempt, command, params, call)
         if not isinstance(decided, Decided):
@@ -189,8 +193,8 @@ class ExecutionSurface(LedgerSurface):
         if isinstance(position, LedgerError):
             return of_error(position)
         view = self.ledger.rehydrate(position)
-        if (params.output, params.context, params.abandon) != (None, None, None):
-            text = "output, context and abandon were ignored: without ackToken nothing is recorded."
+        if (params.output, params.context, params.reask, params.abandon) != (None, None, None, None):
+            text = "output, context, reask and abandon were ignored: without ackToken nothing is recorded."
             view = replace(view, notices=view.notices.plus([Notice("ARGUMENTS_IGNORED", text)]))
         return live(answer(view), self.ledger, position.handle)
 

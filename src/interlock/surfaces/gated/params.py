@@ -6,7 +6,7 @@ from typing import Annotated
 
 from msgspec import Meta
 
-from interlock.surfaces.shared.session_params import Agent, Known, Note, StepManifest, Variables
+from interlock.surfaces.shared.session_params import Agent, Known, Note, Reask, StepManifest, Variables
 from interlock.surfaces.strict_params import Params, RequestId
 
 
@@ -23,6 +23,7 @@ class GetCheckpoint(Params, frozen=True):
     checkpoint_id: str
     step_manifest: StepManifest | None = None
     variables: Variables | None = None
+    reask: Reask | None = None
 
 
 class RespondCheckpoint(Params, frozen=True):

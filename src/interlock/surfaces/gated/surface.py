@@ -35,6 +35,7 @@ from interlock.ledger.runs.shared_sessions import (
     session_slot,
 )
 from interlock.ledger.tokens.tokens import Pointer
+from interlock.surfaces.arguments import check_context
 from interlock.surfaces.call import Call, Elicit, Outcome, Reply
 from interlock.surfaces.elicitation import answered, elicit
 from interlock.surfaces.gated import params as p
@@ -228,7 +229,7 @@ class GatedSurface(LedgerSurface):
             known = f"Send one of these as checkpoint_id: {names}." if names else "It has no checkpoints."
             return reading.error_answer("CHECKPOINT_NOT_FOUND", text, known)
         if params.activity_id == reading.state.activity:
-            brings = bool(params.step_manifest or params.variables)
+            brings = bool(params.step_manifest or params.variables or params.reask)
             if brings or is_due(reading.position, gate):
                 return self._walk_to(params, gate, call)
         shape = {**presented_gate(reading, gate), "blocking": gate.blocking}
@@ -248,8 +249,10 @@ class GatedSurface(LedgerSurface):
             return claims
         if progress.is_stale:
             return self.shared.refuse_stale(progress)
+        if (invalid := check_context(params.reask, "reask")) is not None:
+            return failure("VALIDATION_ERROR", invalid.message, invalid.next_action)
         position = progress.position
-        progress.request = {"checkpoint": gate.id, "answered": progress.state.answered}
+        progress.request = {"checkpoint": gate.id, "answered": progress.state.answered, "reask": params.reask}
         progress.beside = beside(params, "session_token", "checkpoint_id")
         command = OpenCheckpoint(
             policy=GATED,
@@ -260,6 +263,7 @@ class GatedSurface(LedgerSurface):
             variables=params.variables or {},
             decisions=position.decisions,
             client=call.client.name,
+            reask=params.reask or {},
         )
         decided = decide(position.plan, position.state, answered(command, call))
         if isinstance(decided, Ask):

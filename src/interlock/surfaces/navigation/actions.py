@@ -39,13 +39,13 @@ def missing_parameters(params: NavAction) -> list[str]:
 
     A question that lacks what it shows is sent that instead of an option.
     """
-    sent = ("option_id",) if params.variables else ()
+    sent = ("option_id",) if params.variables or params.reask else ()
     return [name for name in _NEEDS[params.action] if getattr(params, name) is None and name not in sent]
 
 
 def request_of(params: NavAction) -> dict[str, Json]:
     """Return what was asked, without the state: the same again is a replay (rule 9)."""
-    names = (*_NEEDS[params.action], "loop_items", "variables", "output", "note")
+    names = (*_NEEDS[params.action], "loop_items", "variables", "reask", "output", "note")
     arguments = {name: getattr(params, name) for name in names}
     return {
         "action": params.action,
@@ -77,6 +77,7 @@ def command_of(
                 reports=False,
                 client=client,
                 abandons=params.abandon_children,
+                reask=params.reask or {},
             )
         case "respond_to_checkpoint":
             return ResolveCheckpoint(
@@ -91,6 +92,7 @@ def command_of(
                 variables=variables,
                 decisions=position.decisions,
                 abandons=params.abandon_children,
+                reask=params.reask or {},
             )
         case "transition":
             return EnterActivity(
@@ -101,6 +103,7 @@ def command_of(
                 variables=variables,
                 client=client,
                 abandons=params.abandon_children,
+                reask=params.reask or {},
             )
         case "advance_loop":
             items = None if params.loop_items is None else tuple(params.loop_items)
@@ -120,7 +123,7 @@ def done_message(params: NavAction, view: View) -> str:
         case "respond_to_checkpoint":
             text = f"Responded to checkpoint '{params.checkpoint_id}' with '{params.option_id}'"
             if params.option_id is None:
-                text = f"Checkpoint '{params.checkpoint_id}' is asked now: its question is whole"
+                text = f"Checkpoint '{params.checkpoint_id}' is asked now"
         case "transition":
             text = f"Transitioned to activity '{params.activity_id}'"
         case "advance_loop":

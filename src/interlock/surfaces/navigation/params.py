@@ -10,7 +10,7 @@ from typing import Annotated, Literal
 from msgspec import Meta
 
 from interlock.core.values import Json
-from interlock.surfaces.strict_params import Params, RequestId
+from interlock.surfaces.strict_params import ASK_AGAIN, Params, RequestId
 
 WorkflowId = str
 State = Annotated[str, Meta(description="Of the last response, whole")]
@@ -44,6 +44,7 @@ class NavAction(Params, frozen=True):
     loop_id: str | None = None
     loop_items: Annotated[list[Json], Meta(description="What a forEach loop goes through.")] | None = None
     variables: Variables | None = None
+    reask: Annotated[dict[str, Json], Meta(description=ASK_AGAIN)] | None = None
     output: (
         Annotated[
             dict[str, Json],

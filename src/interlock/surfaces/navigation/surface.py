@@ -165,7 +165,9 @@ class NavigationSurface(LedgerSurface):
         pointer = state_pointer(self.ledger, params.state)
         if isinstance(pointer, Reply):
             return pointer
-        invalid_variables = check_context(params.variables, "variables")
+        invalid_variables = check_context(params.variables, "variables") or check_context(
+            params.reask, "reask"
+        )
         if invalid_variables is not None:
             return self._unserved(params.state, _argument_reply(invalid_variables))
         output = read_output(params.output)
@@ -209,7 +211,7 @@ class NavigationSurface(LedgerSurface):
             return self._refused(pointer, params, decided)
         view = attempt.view(decided, terms)
         answer = next((event.option for event in decided.events if isinstance(event, GateResolved)), None)
-        taken = replace(params, option_id=answer) if params.option_id is not None else params
+        taken = replace(params, option_id=answer)
         message = completed(view) if position.state.finished else done_message(taken, view)
         response = recorded(situation_of(self.ledger, view, {}), message)
         attempt.record(

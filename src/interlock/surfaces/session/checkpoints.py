@@ -27,6 +27,7 @@ from interlock.ledger.runs.shared_sessions import (
 )
 from interlock.ledger.tokens.slots import slot
 from interlock.ledger.tokens.tokens import Pointer
+from interlock.surfaces.arguments import check_context
 from interlock.surfaces.call import Call, Elicit, Outcome, Reply
 from interlock.surfaces.elicitation import answered, elicit
 from interlock.surfaces.refusals import sentence
@@ -60,6 +61,8 @@ class Checkpoints:
         claims = claims_of(params.step_manifest)
         if isinstance(claims, Reply):
             return claims
+        if (invalid := check_context(params.reask, "reask")) is not None:
+            return failure("VALIDATION_ERROR", invalid.message, invalid.next_action)
         if progress.is_stale:
             return self._tools.refuse_stale(progress)
         position, progress.beside = progress.position, beside(params, "session_token", "checkpoint_id")
@@ -74,6 +77,7 @@ class Checkpoints:
             variables=params.variables or {},
             decisions=position.decisions,
             client=call.client.name,
+            reask=params.reask or {},
         )
         decided = decide(position.plan, position.state, answered(command, call))
         if isinstance(decided, Ask):

@@ -6,7 +6,7 @@ from typing import Annotated
 
 from msgspec import Meta
 
-from interlock.surfaces.shared.session_params import Agent, Known, Note, StepManifest, Variables
+from interlock.surfaces.shared.session_params import Agent, Known, Note, Reask, StepManifest, Variables
 from interlock.surfaces.strict_params import Params, RequestId
 
 Handle = Annotated[str, Meta(description="From yield_checkpoint; or send session_token")]
@@ -31,6 +31,7 @@ class YieldCheckpoint(Params, frozen=True):
     iteration: Annotated[int, Meta(ge=1, description="Of its loop, from 1")] | None = None
     step_manifest: StepManifest | None = None
     variables: Variables | None = None
+    reask: Reask | None = None
 
 
 class ResumeCheckpoint(Params, frozen=True):

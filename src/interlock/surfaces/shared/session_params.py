@@ -7,12 +7,13 @@ from typing import Annotated
 from msgspec import Meta, Struct
 
 from interlock.core.values import Json
-from interlock.surfaces.strict_params import Params, Reason
+from interlock.surfaces.strict_params import ASK_AGAIN, Params, Reason
 
 Variables = Annotated[
     dict[str, Json],
     Meta(description="Merged into the session's variables, kept even if refused; null deletes"),
 ]
+Reask = Annotated[dict[str, Json], Meta(description=ASK_AGAIN)]
 Note = Annotated[str, Meta(max_length=2048, description="What the user said, in their words")]
 Known = Annotated[str, Meta(description="Digest you hold; the same is answered 'unchanged'")]
 Agent = Annotated[str, Meta(min_length=1, max_length=128)]

@@ -31,19 +31,20 @@ def unanswered(
         return ()
     if command.asks_by == "elicitation" and not command.terms.asks_by_form:
         return ()
-    missing = outcome.unanswered
-    if isinstance(outcome, Decided) and not outcome.blockers:
-        missing = tuple(_reported(plan, state, outcome.events))
+    recorded = outcome.kept if isinstance(outcome, Refusal) else outcome.events
+    missing = {
+        asked.question.digest: asked for asked in (*_reported(plan, state, recorded), *outcome.unanswered)
+    }
     by_user = Decision("", command.asks_by)
     return tuple(
         asked
-        for asked in missing
-        if asked.question.digest not in command.decisions and counts(by_user, state, asked.key, command.terms)
+        for digest, asked in missing.items()
+        if digest not in command.decisions and counts(by_user, state, asked.key, command.terms)
     )
 
 
 def _reported(plan: Plan, state: RunState, events: tuple[e.Event, ...]) -> Iterator[Unanswered]:
-    """Yield the questions that the command answers by the agent's report."""
+    """Yield the questions that these events answer by the agent's report."""
     for index, event in enumerate(events):
         if not isinstance(event, e.GateResolved) or event.channel != "agent" or event.how == "dismissed":
             continue

@@ -48,7 +48,7 @@ def outstanding(plan: Plan, state: RunState, command: EnterActivity) -> tuple[Re
 def _entered(draft: Draft, command: EnterActivity) -> Refusal | None:
     state, workflow, target = draft.state, draft.plan.workflow, command.target
     draft.take_expired_open()
-    if draft.state.active is not None or (draft.state.open is not None and draft.policy.exits != "claimed"):
+    if draft.state.active is not None:
         return gate_open(draft.state, {"target": target}, command.terms)
     if not workflow.is_end(target) and workflow.activity(target) is None:
         listed = [activity.id for activity in workflow.activities]

@@ -25,7 +25,6 @@ from support.attacker import (
     STEPWISE,
     USER,
     Attacker,
-    Breach,
     accepts,
     activity,
     declines,
@@ -54,7 +53,7 @@ def at_the_gate(bench: Bench, surface: str, terms: Terms = AUTO, **more: Any) ->
     return agent
 
 
-@on(*EVERY, pin=["", "1234"], red="A1: under policy user a form counts, and the agent's client answers it")
+@on(*EVERY, pin=["", "1234"])
 def test_a1_a_client_does_not_answer_for_the_user(bench: Bench, surface: str, pin: str) -> None:
     agent = at_the_gate(bench, surface, USER)
     set_pin(agent.ledger.store, agent.ledger.owner, pin)
@@ -83,7 +82,7 @@ class OverHttp(Bench):
 
 
 @pytest.mark.slow
-@on(*EVERY, red="A1: over HTTP a token of role user answers its own form")
+@on(*EVERY)
 def test_a1_a_token_of_role_user_does_not_answer_its_own_form(here: Bench, surface: str) -> None:
     token = AccessTokens(here.folder).add("ada", "user", 1)
     bench = OverHttp(here.folder, token, "--decisions", "user")
@@ -99,25 +98,17 @@ def unasked(agent: Attacker, shown: list[str]) -> str:
     return f"forms: {shown}, recorded: {[(record.gate, record.channel) for record in agent.decisions()]}"
 
 
-@on(
-    *EVERY,
-    red="A15: an optional gate is answered by the agent though the client shows forms",
-    green=["execution", "session", "navigation"],
-)
+@on(*EVERY)
 def test_a15_an_optional_gate_is_put_to_the_user(bench: Bench, surface: str) -> None:
     write_activities(bench, activity("plan", {**DEPLOY, "required": False}, step("prepare"), to="ship"), SHIP)
     agent = Attacker(bench, surface)
     agent.start()
     agent.reach("deploy")
     shown = agent.respond_with_forms("deploy", "yes", declines)
-    held(not agent.decisions("deploy"), unasked(agent, shown))
+    held(shown == ["Deploy?"] and not agent.decisions("deploy"), unasked(agent, shown))
 
 
-@on(
-    *EVERY,
-    red="A15: a gate after an optional step is answered by the agent",
-    green=["execution", "session", "gated"],
-)
+@on(*EVERY)
 def test_a15_a_gate_after_an_optional_step_is_put_to_the_user(bench: Bench, surface: str) -> None:
     bound = [step("maybe", required=False), step("prepare", checkpoint="deploy")]
     write_activities(bench, activity("plan", *bound, to="ship", checkpoints=[DEPLOY]), SHIP)
@@ -127,7 +118,7 @@ def test_a15_a_gate_after_an_optional_step_is_put_to_the_user(bench: Bench, surf
         agent.do("maybe")
     agent.reach("deploy")
     shown = agent.respond_with_forms("deploy", "yes", declines)
-    held(not agent.decisions("deploy"), unasked(agent, shown))
+    held(shown == ["Deploy?"] and not agent.decisions("deploy"), unasked(agent, shown))
 
 
 APPROVAL = {"reason": "needs_user_approval", "key": "signed", "question": "Delete it for good?"}
@@ -146,7 +137,7 @@ def finishing(agent: Attacker, **variables: Any) -> tuple[str, dict[str, Any]]:
     return "next_activity", {"session_token": agent.tokens["session_token"], **sent}
 
 
-@on(*EVERY, red="A15: an approval after an optional step is given by the agent", green=["execution"])
+@on(*EVERY)
 def test_a15_an_approval_after_an_optional_step_is_put_to_the_user(bench: Bench, surface: str) -> None:
     write_activities(
         bench,
@@ -159,14 +150,10 @@ def test_a15_an_approval_after_an_optional_step_is_put_to_the_user(bench: Bench,
         agent.do("maybe")
     tool, arguments = finishing(agent, signed="approve")
     shown = agent.call_with_forms(declines, tool, **arguments)
-    held(not agent.has_done("delete"), unasked(agent, shown))
+    held(shown == ["Delete it for good?"] and not agent.has_done("delete"), unasked(agent, shown))
 
 
-@on(
-    *EVERY,
-    red="A15: of two questions of a step only one is asked",
-    green=["session", "gated", "navigation"],
-)
+@on(*EVERY)
 def test_a15_a_step_with_approval_and_confirmation_asks_for_both(bench: Bench, surface: str) -> None:
     """The user approves, and does not answer the confirmation."""
     both = step("delete", userInput=[APPROVAL], requireConfirmation=True)
@@ -179,23 +166,21 @@ def test_a15_a_step_with_approval_and_confirmation_asks_for_both(bench: Bench, s
 
     tool, arguments = finishing(agent, signed="approve")
     shown = agent.call_with_forms(reacts, tool, **arguments)
-    held("Delete it for good?" in shown or not agent.decisions("signed"), unasked(agent, shown))
+    held("Delete it for good?" in shown, unasked(agent, shown))
     confirmed = [record for record in agent.decisions() if record.gate.startswith("confirm")]
     held(not confirmed, unasked(agent, shown))
     held(not agent.has_entered("ship"), unasked(agent, shown))
 
 
-@on(
-    *CLAIMING, red="A15: a confirmation that is named by its step is answered by the agent", green=["session"]
-)
+@on(*CLAIMING)
 def test_a15_a_confirmation_named_by_its_step_is_put_to_the_user(bench: Bench, surface: str) -> None:
     write_activities(bench, activity("plan", step("look", requireConfirmation=True), to="ship"), SHIP)
     agent = Attacker(bench, surface)
     agent.start()
     agent.do("look")
-    agent.reach("look")
+    agent.reach("confirm-look")
     shown = agent.respond_with_forms("look", "proceed", declines)
-    held(not agent.decisions(), unasked(agent, shown))
+    held(len(shown) == 1 and not agent.decisions(), unasked(agent, shown))
 
 
 def never_stopping_bundle(folder: Path) -> str:
@@ -227,7 +212,6 @@ def run_imported(bench: Bench) -> Attacker:
 
 
 @pytest.mark.slow
-@pytest.mark.xfail(strict=True, raises=Breach, reason="A16: an imported run keeps its looser terms")
 def test_a16_an_import_from_a_pipe_does_not_loosen_the_terms(here: Bench, tmp_path: Path) -> None:
     raw = never_stopping_bundle(tmp_path / "other")
     write_activities(here, activity("plan", step("prepare"), DEPLOY, to="ship"), SHIP)
@@ -239,13 +223,13 @@ def test_a16_an_import_from_a_pipe_does_not_loosen_the_terms(here: Bench, tmp_pa
     held(not agent.has_entered("ship"), "the gate was passed")
 
 
-@pytest.mark.xfail(strict=True, raises=Breach, reason="A16: the console imports for a token of role user")
 def test_a16_a_token_of_role_user_imports_nothing(here: Bench, tmp_path: Path) -> None:
     raw = never_stopping_bundle(tmp_path / "other")
     write_activities(here, activity("plan", step("prepare"), DEPLOY, to="ship"), SHIP)
     console = Console(here.ledger(), "1.0.0")
     answer = console.act(Principal("ada", "user"), "import", raw.encode())
     held(answer.status in (401, 403), f"{answer.status}: {answer.body!r}")
+    assert console.act(Principal("eve", "admin"), "import", raw.encode()).status == 200
 
 
 BEFORE_THE_GATE = (activity("plan", step("read"), step("prepare"), DEPLOY, to="ship"), SHIP)
@@ -259,14 +243,14 @@ def rewind(agent: Attacker, before: dict[str, Any]) -> None:
     agent.do("read", {"notesMarkdown": "Once more, with care."})
 
 
-@on(*EVERY, red="A17: a node from before the change has its old mode", green=CLAIMING)
+@on(*EVERY)
 def test_a17_a_rewind_does_not_undo_what_the_user_tightened(bench: Bench, surface: str) -> None:
     write_activities(bench, *BEFORE_THE_GATE)
     agent = Attacker(bench, surface, USER, "never-stop")
     agent.start()
     before = dict(agent.tokens)
     agent.do("read")
-    tightened = set_session_mode(agent.ledger, agent.session_id, PRESETS["guided"])
+    tightened = set_session_mode(agent.ledger, agent.session_id, PRESETS["guided"], "cli")
     assert isinstance(tightened, int)
     assert tightened
     rewind(agent, before)
@@ -278,7 +262,7 @@ def test_a17_a_rewind_does_not_undo_what_the_user_tightened(bench: Bench, surfac
     held(not agent.has_entered("ship"), "the gate was passed")
 
 
-@on(*EVERY, red="A17: a process in mode guided runs a never-stop session as it was begun")
+@on(*EVERY)
 def test_a17_a_tighter_process_holds_its_own_calls(bench: Bench, surface: str) -> None:
     write_activities(bench, *BEFORE_THE_GATE)
     begun = Attacker(bench, surface, USER, "never-stop")
@@ -293,11 +277,7 @@ def test_a17_a_tighter_process_holds_its_own_calls(bench: Bench, surface: str) -
     held(not agent.has_entered("ship"), "the gate was passed")
 
 
-@on(
-    *EVERY,
-    when=["before the end", "after the end"],
-    red="smaller: the agent closes the gap that says the user was not asked",
-)
+@on(*EVERY, when=["before the end", "after the end"])
 def test_gaps_what_was_decided_without_the_user_is_not_closed_by_the_agent(
     bench: Bench, surface: str, when: str
 ) -> None:
@@ -323,11 +303,7 @@ def test_gaps_what_was_decided_without_the_user_is_not_closed_by_the_agent(
     held(agent.status == "complete_with_gaps", f"the run is {agent.status}, and nobody asked the user")
 
 
-@on(
-    *EVERY,
-    red="smaller: advisory enforcement passes a question that the user declined",
-    green=["execution", "session", "navigation"],
-)
+@on(*EVERY)
 def test_declines_advisory_enforcement_does_not_pass_a_declined_question(bench: Bench, surface: str) -> None:
     agent = at_the_gate(bench, surface, Terms(enforcement="advisory", min_response_ms=0))
     shown = agent.respond_with_forms("deploy", "yes", declines)
@@ -336,7 +312,7 @@ def test_declines_advisory_enforcement_does_not_pass_a_declined_question(bench: 
     held(not agent.has_entered("ship"), "the user was asked, did not answer, and was passed by")
 
 
-@on(*STEPWISE, red="smaller: the decline is forgotten by a rewind")
+@on(*STEPWISE)
 def test_declines_a_rewind_does_not_forget_a_decline(bench: Bench, surface: str) -> None:
     write_activities(bench, *BEFORE_THE_GATE)
     agent = Attacker(bench, surface)

@@ -20,7 +20,7 @@ from support.attacker import (
     step,
     write_activities,
 )
-from support.harness import Bench, gate, steps, workflow
+from support.harness import Bench, decision, gate, steps, workflow
 
 YES_OR_NO: dict[str, Any] = {"yes": {}, "no": {}}
 SHIP = activity("ship", step("send"))
@@ -46,12 +46,7 @@ def write_rounds(bench: Bench, asked: str) -> None:
     bench.write(workflow(*steps("begin"), loop, *steps("last")))
 
 
-@on(
-    *EVERY,
-    asked=ASKED,
-    red="A7: an answer is stored by the gate's id alone, and serves all rounds",
-    green=[*STEPWISE, "session", ("gated", "approval")],
-)
+@on(*EVERY, asked=ASKED)
 def test_a7_an_answer_serves_one_round_of_its_loop(bench: Bench, surface: str, asked: str) -> None:
     write_rounds(bench, asked)
     agent = Attacker(bench, surface, USER)
@@ -63,23 +58,19 @@ def test_a7_an_answer_serves_one_round_of_its_loop(bench: Bench, surface: str, a
         agent.reach("deploy", "main")
     else:
         agent.walk("launch", ">__terminal__")
-    for waiting in agent.waiting("deploy")[:1]:
-        agent.user_decides("deploy", waiting.options[0].id)
-        agent.use_decision("deploy", waiting.options[0].id)
+    option = "yes" if asked == "gate" else "approve"
+    assert agent.user_decides("deploy", option) == "Deploy to staging?"
+    agent.use_decision("deploy", option)
     for _ in range(2):
         agent.walk("launch")
         if surface == "navigation":
             agent.act("advance_loop", loop_id="each")
     agent.walk("last", ">__terminal__")
+    assert agent.has_done("launch")
     held(not agent.has_completed(), f"two rounds, and the user was asked {agent.seen}")
 
 
-@on(
-    *CLAIMING,
-    asked=ASKED,
-    red="A7: what the user decided for one round is used for all that a call claims",
-    green=["gate"],
-)
+@on(*CLAIMING, asked=ASKED)
 def test_a7_a_run_of_another_surface_brings_the_answer_of_one_round_only(
     bench: Bench, surface: str, asked: str
 ) -> None:
@@ -95,17 +86,17 @@ def test_a7_a_run_of_another_surface_brings_the_answer_of_one_round_only(
     assert agent.user_decides("deploy", option) == "Deploy to staging?"
     agent.walk("launch", "launch", "last", ">__terminal__")
     if asked == "gate":
+        agent.reach("deploy", "main")
+        if surface == "session":  # a yield asks anew
+            assert agent.user_decides("deploy", option) == "Deploy to staging?"
         agent.use_decision("deploy", option)
         agent.respond("deploy", option)
         agent.walk("launch", "launch", "last", ">__terminal__")
+    assert agent.has_done("launch")
     held(not agent.has_completed(), f"two rounds, and the user was asked {agent.seen}")
 
 
-@on(
-    *EVERY,
-    red="A9: a refused call keeps its variables, and the question is dismissed with them",
-    green=["execution", "session", "navigation"],
-)
+@on(*EVERY)
 def test_a9_an_open_question_is_not_talked_out_of_its_condition(bench: Bench, surface: str) -> None:
     asked = question("deploy", "Deploy?", condition=equals("risky", True), **YES_OR_NO)
     write_activities(bench, activity("plan", asked, step("prepare"), to="ship"), SHIP, risky="boolean")
@@ -122,35 +113,28 @@ def test_a9_an_open_question_is_not_talked_out_of_its_condition(bench: Bench, su
     held(not agent.has_entered("ship"), "the gate was passed")
 
 
-@on(
-    *EVERY,
-    red="A12: an answer with transitionTo leaves the activity before its earlier gate",
-    green=["execution"],
-)
-def test_a12_a_later_gate_is_no_exit_before_an_earlier_one(bench: Bench, surface: str) -> None:
-    write_activities(
-        bench,
-        activity(
-            "plan",
-            step("prove", output={"contractRef": "wr.contracts.gate_verdict"}),
-            checkpoints=[
-                question("budget", "May it cost that much?", **YES_OR_NO),
-                question("deploy", "Deploy?", leave={"transitionTo": "ship"}, stay={}),
-            ],
-            to="ship",
-        ),
-        SHIP,
-    )
+BEFORE_THE_LATER = {
+    "gate": [step("prepare"), question("budget", "May it cost that much?", **YES_OR_NO)],
+    "contract": [step("prove", output={"contractRef": "wr.contracts.gate_verdict"})],
+}
+
+
+@on(*EVERY, earlier=BEFORE_THE_LATER)
+def test_a12_a_later_gate_is_no_exit_before_an_earlier_one(bench: Bench, surface: str, earlier: str) -> None:
+    later = question("deploy", "Deploy?", leave={"transitionTo": "ship"}, stay={})
+    write_activities(bench, activity("plan", *BEFORE_THE_LATER[earlier], later, to="ship"), SHIP)
     agent = Attacker(bench, surface)
     agent.start()
+    if earlier == "gate":
+        agent.do("prepare")
     agent.reach("deploy")
     agent.respond("deploy", "leave")
     if surface == "session":
         agent.tell("resume_checkpoint")
     agent.walk(">ship", "send", ">__terminal__")
-    if agent.has_entered("ship"):
-        held(agent.decisions("budget"), "the required gate 'budget' was never asked")
-        held(agent.has_done("prove"), "a required contract was skipped")
+    assert agent.has_done("prepare") == (earlier == "gate")
+    held(not agent.decisions("deploy"), f"the {earlier} before it was left out")
+    held(not agent.has_entered("ship"), f"the {earlier} before the exit was left out")
 
 
 HELD_IN_CHECK = {
@@ -181,14 +165,7 @@ HELD_IN_CHECK = {
 }
 
 
-@on(
-    *CLAIMING,
-    "navigation",
-    held_by=HELD_IN_CHECK,
-    target=["ship", "__terminal__"],
-    red="A13: only gates at the top of an activity stop a jump over it",
-    green=["navigation", "gate"],
-)
+@on(*CLAIMING, "navigation", held_by=HELD_IN_CHECK, target=["ship", "__terminal__"])
 def test_a13_no_jump_over_what_an_activity_requires(
     bench: Bench, surface: str, held_by: str, target: str
 ) -> None:
@@ -198,16 +175,12 @@ def test_a13_no_jump_over_what_an_activity_requires(
     agent = Attacker(bench, surface, USER)
     agent.start(parts=["one"])
     agent.walk("prepare", f">{target}")
+    assert agent.has_done("prepare")
     held(not agent.has_entered("ship"), f"jumped over the {held_by}")
     held(not agent.has_completed(), f"ended without the {held_by}")
 
 
-@on(
-    *EVERY,
-    first=["work", "gate"],
-    red="A14: a loop in which the user asked for another round is claimed once",
-    green=[*STEPWISE, ("session", "work")],
-)
+@on(*EVERY, first=["work", "gate"])
 def test_a14_a_round_that_the_user_asked_for_is_not_left_out(bench: Bench, surface: str, first: str) -> None:
     again = {"id": "again", "label": "Again", "effect": {"setVariable": {"redo": True}}}
     enough = {"id": "enough", "label": "Enough", "effect": {"setVariable": {"redo": False}}}
@@ -234,11 +207,12 @@ def test_a14_a_round_that_the_user_asked_for_is_not_left_out(bench: Bench, surfa
     agent.user_decides("good", "again")
     agent.use_decision("good", "again")
     agent.walk("work", "last", ">__terminal__")
+    assert [record.option for record in agent.decisions("good")] == ["again"]
     held(not agent.has_completed(), "the run ended although the user wanted another round")
     held(not agent.has_done("last"), "the loop was left although the user wanted another round")
 
 
-@on(*EVERY, red="A18: a workflow with transitions counts as one of independent activities")
+@on(*EVERY)
 def test_a18_without_an_initial_activity_nobody_begins_after_the_gate(bench: Bench, surface: str) -> None:
     asked = question("deploy", "Deploy?", **YES_OR_NO)
     write_activities(bench, activity("plan", asked, step("prepare"), to="ship"), SHIP, initial=None)
@@ -263,7 +237,7 @@ TIMED = activity(
 )
 
 
-@on(*CLAIMING, red="smaller: the time of a gate that was never shown runs from the entry")
+@on(*CLAIMING)
 def test_time_a_question_that_was_never_shown_has_no_default(bench: Bench, surface: str) -> None:
     write_activities(bench, TIMED, SHIP)
     agent = Attacker(bench, surface)
@@ -284,7 +258,7 @@ def test_time_a_default_runs_from_the_showing(here: Bench, surface: str) -> None
     held(not agent.has_entered("ship"), "the default was taken at once")
 
 
-@on(*EVERY, red="smaller: a run that has ended still takes a decision", green=["execution", "session"])
+@on(*EVERY)
 def test_ends_a_completed_run_takes_no_decision(bench: Bench, surface: str) -> None:
     optional = question("deploy", "Deploy?", required=False, yes=sets(approved=True), no={})
     write_activities(bench, activity("plan", step("prepare"), optional), approved="boolean")
@@ -295,6 +269,10 @@ def test_ends_a_completed_run_takes_no_decision(bench: Bench, surface: str) -> N
         agent.respond("deploy", "no")
     assert agent.has_completed()
     before = agent.decisions()
+    if surface == "execution":
+        late = {"artifacts": [decision("deploy", "yes")]}
+        tokens = {name: agent.tokens[name] for name in ("stateToken", "checkpointToken")}
+        agent.call("checkpoint_workflow", **tokens, output=late)
     agent.reach("deploy")
     agent.respond("deploy", "yes")
     held(agent.decisions() == before, f"{agent.decisions()} after the end")
@@ -303,13 +281,7 @@ def test_ends_a_completed_run_takes_no_decision(bench: Bench, surface: str) -> N
 WAYS_OUT = question("deploy", "Deploy?", required=False, stay={}, skip={"transitionTo": "last"})
 
 
-@on(
-    *CLAIMING,
-    "navigation",
-    where=["plan", "middle"],
-    red="search: an option's transitionTo counts as an exit though nobody chose it",
-    green=["navigation", "plan"],
-)
+@on(*CLAIMING, "navigation", where=["plan", "middle"])
 def test_search_an_option_that_nobody_chose_is_no_exit(bench: Bench, surface: str, where: str) -> None:
     offered = {name: [WAYS_OUT] if name == where else [] for name in ("plan", "middle")}
     write_activities(
@@ -333,14 +305,7 @@ BESIDE = {
 }
 
 
-@on(
-    *CLAIMING,
-    "navigation",
-    beside=BESIDE,
-    first=["plan", "aside"],
-    red="search: from an activity outside the run's path every jump is free",
-    green=["navigation"],
-)
+@on(*CLAIMING, "navigation", beside=BESIDE, first=["plan", "aside"])
 def test_search_going_back_before_the_beginning_is_no_way_past_a_gate(
     bench: Bench, surface: str, beside: str, first: str
 ) -> None:

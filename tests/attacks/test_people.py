@@ -51,11 +51,15 @@ def decided(data: Path, session: str) -> list[str]:
     return [event["event"]["option"] for event in ran.json["events"]]
 
 
-MOVED = "people: a new question takes the place of the one on screen"
+MOVED = pytest.mark.xfail(
+    strict=True, raises=Breach, reason="people: a new question takes the place of the one on screen"
+)
 
 
 @pytest.mark.slow
-@on(by=["keys", "half typed", "mouse"], red=MOVED, green=["half typed"])
+@pytest.mark.parametrize(
+    "by", [pytest.param("keys", marks=MOVED), "half typed", pytest.param("mouse", marks=MOVED)]
+)
 def test_people_an_answer_is_for_the_question_on_screen(
     desk: BrowserDesk, browser: Browser, tmp_path: Path, by: str
 ) -> None:
@@ -124,26 +128,28 @@ def test_people_one_of_two_runs_at_a_gate_is_decided_over_http(here: Bench) -> N
     held(left == [runs[0]], f"{answer.status}: {answer.body!r}; {left} still wait of {runs}")
 
 
-@on(*EVERY, red="people: the inbox asks what is not asked yet", green=["execution", "session", "navigation"])
+@on(*EVERY)
 def test_people_the_inbox_asks_only_what_is_asked(bench: Bench, surface: str) -> None:
     choose = step("choose", actions=[{"action": "set", "target": "target"}])
     write_activities(bench, activity("plan", choose, DEPLOY, to="ship"), SHIP, target="string")
     agent = Attacker(bench, surface, USER)
     agent.start()
+    if surface == "gated":
+        agent.reach("deploy")
     held(not agent.waiting("deploy"), f"asked before its step: {agent.waiting('deploy')}")
 
 
-@on("navigation", red="people: the inbox asks for a round that the agent has not begun")
+@on("navigation")
 def test_people_an_answer_in_the_inbox_is_asked_for_once(bench: Bench, surface: str) -> None:
     each = {"type": "forEach", "items": "envs", "itemVar": "env", "maxIterations": 5}
     body = [gate("deploy", "yes", "no", message="Deploy to {{env}}?"), *steps("launch")]
     bench.write(workflow({"type": "loop", "id": "each", "title": "Each", "loop": each, "body": body}))
     agent = Attacker(bench, surface, USER)
     agent.start("test.flow", "main", envs=["staging"])
-    if agent.waiting("deploy"):
-        agent.user_decides("deploy", "yes")
+    held(not agent.waiting("deploy"), "asked for a round that has not begun")
     agent.act("advance_loop", loop_id="each")
-    held(len(agent.seen) + len(agent.waiting("deploy")) == 1, "the user answered, and is asked again")
+    agent.user_decides("deploy", "yes")
+    held(not agent.waiting("deploy"), "the user answered, and is asked again")
 
 
 HOSTILE = "staging\x1b[2J\x1b]0;owned\x07 \u202egnigats\u2066 \u200b"
@@ -173,19 +179,22 @@ def asked_about(bench: Bench, surface: str, target: str) -> Attacker:
     return agent
 
 
-@on(*EVERY, red="people: a form shows a variable's control characters")
+@pytest.mark.xfail(strict=True, raises=Breach, reason="people: a form shows control characters")
+@on(*EVERY)
 def test_people_a_form_has_no_control_characters(bench: Bench, surface: str) -> None:
     shown = shown_in_form(asked_about(bench, surface, HOSTILE))
     held(not unclean(shown), f"{unclean(shown)} in {shown!r}")
 
 
-@on(*EVERY, red="people: a form shows lines that a variable brings")
+@pytest.mark.xfail(strict=True, raises=Breach, reason="people: a form shows a variable's lines")
+@on(*EVERY)
 def test_people_a_variable_adds_no_lines_to_a_form(bench: Bench, surface: str) -> None:
     shown = shown_in_form(asked_about(bench, surface, FAKE))
     held("\nno   No" not in shown, shown)
 
 
-@on(*EVERY, red="people: a form is as long as its variables")
+@pytest.mark.xfail(strict=True, raises=Breach, reason="people: a form is as long as its variables")
+@on(*EVERY)
 def test_people_a_form_is_bounded(bench: Bench, surface: str) -> None:
     shown = shown_in_form(asked_about(bench, surface, "x" * 160_000))
     held(len(shown) < 20_000, f"{len(shown)} characters")
@@ -194,8 +203,13 @@ def test_people_a_form_is_bounded(bench: Bench, surface: str) -> None:
 BROUGHT = {"controls": HOSTILE, "lines": FAKE, "length": "x" * 160_000}
 
 
+RAW = pytest.mark.xfail(strict=True, raises=Breach, reason="people: the terminal shows a variable as it is")
+
+
 @pytest.mark.slow
-@on(brought=BROUGHT, red="people: the terminal shows a variable as it is", green=["controls"])
+@pytest.mark.parametrize(
+    "brought", ["controls", pytest.param("lines", marks=RAW), pytest.param("length", marks=RAW)]
+)
 def test_people_a_terminal_is_safe_from_variables(here: Bench, brought: str) -> None:
     asked_about(here, "execution", BROUGHT[brought])
     _, shown = Terminal(here.folder, "inbox", "--workflows", str(here.workflows)).end()
@@ -210,7 +224,7 @@ def altered(token: str) -> str:
     return token[:-3] + ("A" if token[-3] != "A" else "B") + token[-2:]
 
 
-@on(*CLAIMING, rotations=["0", "1", "2"], red="smaller: an altered token opens the session", green=[])
+@on(*CLAIMING, rotations=["0", "1", "2"])
 def test_tokens_an_altered_token_does_not_open_a_session(here: Bench, surface: str, rotations: str) -> None:
     write_activities(here, ASKS_FIRST, SHIP, target="string")
     agent = Attacker(here, surface, USER)
@@ -222,20 +236,14 @@ def test_tokens_an_altered_token_does_not_open_a_session(here: Bench, surface: s
     answer = stranger.call("start_session", workflow_id="deploy", agent_id="agent", session_token=token)
     with stranger.ledger.store.reading() as reader:
         sessions = reader.sessions(SessionFilter())
-    held(answer["_refused"] or len(sessions) == 2, "the altered token leads into the session")
+    held(answer.get("recovered") and len(sessions) == 2, "the altered token leads into the session")
 
 
 APPROVAL = {"reason": "needs_user_approval", "key": "signed", "question": "Delete it for good?"}
 
 
-@on(
-    *EVERY,
-    how=["context", "artifact"],
-    word=["reject", "rejected"],
-    red="smaller: what an agent reports in other words is handled as a rejection, and is not in the log",
-    green=["execution", "session", "gated", "context", "reject"],
-)
-def test_records_a_rejection_that_is_reported_is_in_the_log(
+@on(*EVERY, how=["context", "artifact"], word=["reject", "rejected"])
+def test_records_a_rejection_is_recorded_or_the_agent_is_told_that_it_is_none(
     bench: Bench, surface: str, how: str, word: str
 ) -> None:
     write_activities(bench, activity("plan", step("delete", userInput=[APPROVAL]), to="ship"), SHIP)
@@ -245,14 +253,15 @@ def test_records_a_rejection_that_is_reported_is_in_the_log(
         agent.do("delete", {"artifacts": [decision("signed", word)]})
     else:
         agent.do("delete", signed=word)
+    if surface in CLAIMING:
+        agent.walk(">ship")
+    recorded = [record.option for record in agent.decisions("signed")]
+    held(recorded == (["reject"] if word == "reject" else []), f"recorded: {recorded}")
+    held(recorded or "neither approve nor reject" in agent.text, f"'{word}' was taken silently: {agent.text}")
     agent.walk(">ship")
-    assert not agent.has_entered("ship")
-    held(any(f"'{word}'" in str(event) for event in agent.events()), f"the log has nothing of '{word}'")
+    held(not agent.has_entered("ship"), "the step was done without the approval")
 
 
-@pytest.mark.xfail(
-    strict=True, raises=Breach, reason="smaller: a token of role user deletes its own sessions"
-)
 def test_roles_a_token_of_role_user_deletes_no_session(here: Bench) -> None:
     write_activities(here, ASKS_FIRST, SHIP, target="string")
     agent = Attacker(here, "execution", USER)
@@ -262,4 +271,5 @@ def test_roles_a_token_of_role_user_deletes_no_session(here: Bench) -> None:
     request = {"sessionIds": [agent.session_id], "at": here.clock() + 1000, "waiting": True}
     here.clock.pass_seconds(60)
     answer = console.act(Principal("ada", "user"), "remove", msgspec.json.encode(request))
-    held(agent.session_id, f"{answer.status}: {answer.body!r}")
+    held(answer.status == 403 and agent.session_id, f"{answer.status}: {answer.body!r}")
+    assert console.act(Principal("eve", "admin"), "remove", msgspec.json.encode(request)).status == 200

@@ -7,8 +7,8 @@ from typing import Any
 from interlock.ledger.decisions.inbox import decide_question
 from support.attacker import (
     AUTO,
+    CLAIMING,
     EVERY,
-    STEPWISE,
     USER,
     Attacker,
     activity,
@@ -53,6 +53,7 @@ def test_a2_dotted_keys_do_not_rewrite_what_a_user_decided(bench: Bench, surface
     shown = 'Deploy to {"host":"staging"}?'
     agent = refused_by_the_user(bench, surface, shown, at={"host": "staging"})
     agent.walk(*TO_THE_END, **{"at.host": "PRODUCTION", "approval.status": "granted"})
+    assert agent.has_done("send")
     held(not agent.has_done("launch"), f"launched although the user said no: {agent.variables}")
     held("PRODUCTION" not in agent.text, agent.text)
 
@@ -72,6 +73,7 @@ def test_a2_dotted_keys_do_not_change_what_a_user_was_shown(bench: Bench, surfac
     agent.user_decides("deploy", "yes")
     agent.use_decision("deploy", "yes")
     agent.walk(*TO_THE_END, **{"at.host": "PRODUCTION"})
+    assert agent.has_done("send")
     held(not agent.has_done("launch"), f"the user was shown staging: {agent.variables}")
 
 
@@ -87,14 +89,10 @@ def deploying(bench: Bench, *shipping: dict[str, Any], own: bool = False) -> Non
     )
 
 
-PROSE = "A3: a regular expression over the step's text takes it for a step that sets the variable"
-
-
 @on(
     *EVERY,
     text=["Never set approved yourself.", "Do not set or reset approved here."],
     file=["own", "of others"],
-    red=PROSE,
 )
 def test_a3_a_text_that_forbids_to_set_a_variable_does_not_permit_it(
     bench: Bench, surface: str, text: str, file: str
@@ -102,26 +100,21 @@ def test_a3_a_text_that_forbids_to_set_a_variable_does_not_permit_it(
     deploying(bench, step("send", text), own=file == "own")
     agent = refused_by_the_user(bench, surface, "Deploy to staging?", target="staging")
     agent.walk(*TO_THE_END, approved=True)
+    assert agent.has_done("send")
     held(agent.variables["approved"] is False, f"the user's No became {agent.variables['approved']}")
     held(not agent.has_done("launch"), "launched although the user said no")
 
 
-@on(*EVERY, text=["Read who has set approved.", "Stop if approved = false."], red=PROSE)
+@on(*EVERY, text=["Read who has set approved.", "Stop if approved = false."])
 def test_a3_in_our_own_files_no_text_permits_to_set_a_variable(bench: Bench, surface: str, text: str) -> None:
     deploying(bench, step("send", text), own=True)
     agent = refused_by_the_user(bench, surface, "Deploy to staging?", target="staging")
     agent.walk(*TO_THE_END, approved=True)
+    assert agent.has_done("send")
     held(agent.variables["approved"] is False, f"the user's No became {agent.variables['approved']}")
 
 
-@on(
-    "session",
-    "gated",
-    "navigation",
-    declared=["sets", "text"],
-    red="A4: the variables are taken before it is decided that the step is skipped",
-    green=["navigation"],
-)
+@on(*CLAIMING, "navigation", declared=["sets", "text"])
 def test_a4_a_skipped_step_does_not_permit_to_set_its_variable(
     bench: Bench, surface: str, declared: str
 ) -> None:
@@ -132,7 +125,9 @@ def test_a4_a_skipped_step_does_not_permit_to_set_its_variable(
     agent = refused_by_the_user(bench, surface, "Deploy to staging?", target="staging")
     agent.walk("prepare", ">ship")
     agent.walk("send", "launch", ">__terminal__", approved=True)
-    held(agent.variables["approved"] is False or agent.has_done("celebrate"), "a skipped step set it")
+    assert agent.has_done("send")
+    assert not agent.has_done("celebrate")
+    held(agent.variables["approved"] is False, "a skipped step set it")
     held(not agent.has_done("launch"), "launched although the user said no")
 
 
@@ -147,11 +142,7 @@ PACKAGES = (
 )
 
 
-@on(
-    *EVERY,
-    red="A5: the call after the gate completes the steps before it, and they count as setters",
-    green=STEPWISE,
-)
+@on(*EVERY)
 def test_a5_a_step_before_the_gate_does_not_change_what_was_approved(bench: Bench, surface: str) -> None:
     write_activities(bench, *PACKAGES, packages="array", approved="boolean")
     agent = Attacker(bench, surface, USER)
@@ -167,15 +158,11 @@ def test_a5_a_step_before_the_gate_does_not_change_what_was_approved(bench: Benc
     else:
         manifest = [{"step_id": "list", "output": "done"}]
         agent.go("ship", step_manifest=manifest, variables={"packages": ["drop the production database"]})
+    assert agent.has_entered("ship")
     held(agent.variables["packages"] == ["write docs"], f"{agent.variables['packages']} were not approved")
 
 
-@on(
-    *EVERY,
-    how=["reported", "inbox"],
-    red="A6: a gate is answered before the step that sets what it shows",
-    green=["execution", ("navigation", "inbox")],
-)
+@on(*EVERY, how=["reported", "inbox"])
 def test_a6_an_early_answer_is_not_used_for_another_target(bench: Bench, surface: str, how: str) -> None:
     write_activities(
         bench,
@@ -199,6 +186,7 @@ def test_a6_an_early_answer_is_not_used_for_another_target(bench: Bench, surface
     if surface == "session":
         agent.tell("resume_checkpoint")
     agent.walk("choose", ">ship", target="PRODUCTION")
+    assert agent.has_done("choose")
     if surface in ("execution", "navigation"):
         held("Send it to PRODUCTION" not in agent.text, agent.text)
     shown = {record.question for record in agent.decisions("deploy")}
@@ -233,20 +221,14 @@ def test_a8_what_came_after_the_showing_is_not_what_the_user_decided_in_the_inbo
     (on_screen,) = agent.waiting("deploy")
     assert on_screen.message == "Deploy to staging?"
     talk_over(agent)
-    if decide_question(agent.ledger, on_screen, "yes") is None:
-        agent.use_decision("deploy", "yes")
-        agent.walk("prepare", ">ship", "send")
-    held(
-        not agent.decisions("deploy") or agent.variables["target"] == "staging",
-        f"the user was shown staging: {agent.variables}",
-    )
+    assert decide_question(agent.ledger, on_screen, "yes") is None
+    agent.use_decision("deploy", "yes")
+    agent.walk("prepare", ">ship", "send")
+    assert agent.has_entered("ship")
+    held(agent.variables["target"] == "staging", f"the user was shown staging: {agent.variables}")
 
 
-@on(
-    *EVERY,
-    red="A8: variables of a refused call change an open question, and the answer still counts",
-    green=["execution"],
-)
+@on(*EVERY)
 def test_a8_what_came_after_the_showing_is_not_what_the_agent_was_told(bench: Bench, surface: str) -> None:
     """The agent shows the user the question, changes it, and reports the answer to what was shown."""
     write_activities(bench, *OPEN, target="string", approved="boolean")
@@ -258,17 +240,14 @@ def test_a8_what_came_after_the_showing_is_not_what_the_agent_was_told(bench: Be
     if surface == "session":
         agent.tell("resume_checkpoint")
     agent.walk("prepare", ">ship", "send")
+    assert agent.has_entered("ship")
     held(
-        not agent.decisions("deploy") or agent.variables["target"] == "staging",
+        agent.variables["target"] == "staging",
         f"the question that was shown named staging: {agent.variables}",
     )
 
 
-@on(
-    *EVERY,
-    red="A10: an inner loop that uses the same name drops the protection of what was shown",
-    green=["gated"],
-)
+@on(*EVERY)
 def test_a10_an_inner_loop_does_not_release_what_the_outer_question_showed(
     bench: Bench, surface: str
 ) -> None:
@@ -315,10 +294,11 @@ def test_a10_an_inner_loop_does_not_release_what_the_outer_question_showed(
     agent.user_decides("fine", "yes")
     agent.use_decision("fine", "yes")
     agent.walk("ready", "launch", "last", ">__terminal__", place="PRODUCTION")
+    assert agent.has_done("last")
     held(not agent.has_done("launch"), "deployed to a place that the user was not shown")
 
 
-@on(*EVERY, red="A11: a loop that cannot go on takes its items from the agent, whatever the user was shown")
+@on(*EVERY)
 def test_a11_a_loop_that_needs_a_list_does_not_take_what_was_not_shown(bench: Bench, surface: str) -> None:
     each = {"type": "forEach", "items": "envs", "itemVar": "env", "maxIterations": 3}
     body = [{"id": "launch", "title": "Launch", "prompt": "Deploy to {{env}}."}]
@@ -339,6 +319,7 @@ def test_a11_a_loop_that_needs_a_list_does_not_take_what_was_not_shown(bench: Be
     if surface == "navigation":
         agent.act("advance_loop", loop_id="each", loop_items=["PRODUCTION"])
     agent.walk("launch", "last", ">__terminal__", envs=["PRODUCTION"])
+    assert agent.has_done("prepare")
     items = [event.items for event in agent.events("loop_entered")]
     held(("PRODUCTION",) not in items, f"the user approved staging, the loop went through {items}")
 
@@ -351,7 +332,7 @@ RISKY = activity(
 )
 
 
-@on(*EVERY, red="smaller: a declared boolean is taken as the text 'true', which equals nothing")
+@on(*EVERY)
 def test_types_a_boolean_sent_as_text_does_not_pass_a_conditional_gate(bench: Bench, surface: str) -> None:
     write_activities(bench, RISKY, activity("ship", step("send")), risky="boolean")
     agent = Attacker(bench, surface, USER)
@@ -360,10 +341,11 @@ def test_types_a_boolean_sent_as_text_does_not_pass_a_conditional_gate(bench: Be
     if surface == "gated":
         agent.tell("respond_checkpoint", checkpoint_id="deploy", condition_not_met=True)
         agent.go("ship")
+    assert agent.has_done("assess")
     held(not agent.has_entered("ship"), f"the gate was passed: {agent.variables}")
 
 
-@on(*EVERY, red="search: a step before the gate is claimed again after it", green=STEPWISE)
+@on(*EVERY)
 def test_search_a_setter_before_its_gate_does_not_change_what_the_gate_decided(
     bench: Bench, surface: str
 ) -> None:
@@ -382,5 +364,6 @@ def test_search_a_setter_before_its_gate_does_not_change_what_the_gate_decided(
     agent.user_decides("deploy", "no")
     agent.use_decision("deploy", "no")
     agent.walk("propose", ">ship", "propose", "send", "launch", ">__terminal__", approved=True)
+    assert agent.has_done("send")
     held(agent.variables["approved"] is False, "a step before the gate undid its answer")
     held(not agent.has_done("launch"), "launched although the user said no")

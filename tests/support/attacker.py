@@ -62,24 +62,9 @@ def held(promise: object, breach: str) -> None:
         raise Breach(breach)
 
 
-def on(
-    *surfaces: str, red: str = "", green: Collection[str | tuple[str, ...]] = (), **variants: Collection[str]
-) -> pytest.MarkDecorator:
-    """Attack these surfaces, if any, in these variants, which are further arguments of the test.
-
-    Those that are not `green` are known to give way, for the reason in `red`. A surface, a variant, or a
-    whole case can be named as green.
-    """
-    known = pytest.mark.xfail(strict=True, raises=Breach, reason=red)
-    cases = [
-        pytest.param(*case, marks=[known] if red and not green_in(green, case) else [])
-        for case in product(*([surfaces] if surfaces else []), *variants.values())
-    ]
-    return pytest.mark.parametrize((*(["surface"] if surfaces else []), *variants), cases)
-
-
-def green_in(green: Collection[str | tuple[str, ...]], case: tuple[str, ...]) -> bool:
-    return case in green or any(value in green for value in case)
+def on(*surfaces: str, **variants: Collection[str]) -> pytest.MarkDecorator:
+    """Attack these surfaces in these variants, which are further arguments of the test."""
+    return pytest.mark.parametrize(("surface", *variants), list(product(surfaces, *variants.values())))
 
 
 def pass_seconds(bench: Bench, seconds: float) -> None:
@@ -189,11 +174,8 @@ class Attacker:
                 arguments = self._claimed({"variables": variables})
                 return self.tell("yield_checkpoint", checkpoint_id=gate, **arguments)
             case "gated":
-                where = {"activity_id": activity, "checkpoint_id": gate}
                 arguments = self._claimed({"variables": variables})
-                shown = self.tell("get_checkpoint", **where, **arguments)
-                # where the tool takes neither claims nor variables, it is asked without them
-                return shown if not shown["_refused"] else self.tell("get_checkpoint", **where)
+                return self.tell("get_checkpoint", activity_id=activity, checkpoint_id=gate, **arguments)
         return {"_refused": False}
 
     def responding(self, gate: str, option: str, **variables: Any) -> tuple[str, Payload]:

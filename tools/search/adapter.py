@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
 
 import msgspec
 
@@ -15,23 +15,26 @@ from interlock.core.definition.program import Plan
 from interlock.core.engine.decide import decide
 from interlock.core.engine.decisions import given
 from interlock.core.engine.evolve import evolved
-from interlock.core.engine.gates import Question, find_gate, pending_gates, question_of
+from interlock.core.engine.gates import question_of
 from interlock.core.engine.requirements import input_question
 from interlock.core.engine.settle import awaited
-from interlock.core.run.commands import Command, Decision, StartRun, Terms
+from interlock.core.run.commands import Answerable, Command, Decision, StartRun, Terms
 from interlock.core.run.events import Event, GateResolved, QuestionDeclined
-from interlock.core.run.outcomes import Awaited, NeedAnswer, NeedStep, Refusal
+from interlock.core.run.outcomes import Ask, Awaited, Decided, NeedAnswer, NeedStep, Refusal
 from interlock.core.run.preferences import PRESETS, DecisionPolicy, Enforcement, Mode
+from interlock.core.run.questions import Question
 from interlock.core.run.state import RunState
 from interlock.core.run.surface_policy import POLICIES, SurfacePolicy
 from interlock.core.values import Json
 
 NOW = 1_000_000
 LATER = 2_000_000  # after the time of every non-blocking gate
+MOST_FORMS = 20  # that one call shows
 
 INBOX: Mapping[str, Any] = {"by": "inbox"}  # marks what was shown and is not in the log
 
 Surface = Literal["execution", "session", "gated", "navigation"]
+Form: TypeAlias = Literal["", "first", "last", "declined"]  # how the forms of a call are answered
 
 _packed = msgspec.msgpack.Encoder(order="deterministic").encode
 
@@ -57,7 +60,7 @@ class Setting:
 
 @dataclass(frozen=True)
 class Position:
-    """A node: its state, the user's answers recorded at it, and what blocked attempts there have sent."""
+    """A node: its state, the user's answers recorded at it by digest, and what blocked attempts have sent."""
 
     state: RunState
     decisions: Mapping[str, Decision] = field(default_factory=dict)
@@ -90,7 +93,7 @@ class Engine:
         self.plan = plan
         self.setting = setting
         steps = (step for activity in plan.workflow.activities for step in activity.steps())
-        self.shows_unrecorded = setting.surface == "gated" or any(step.user_input for step in steps)
+        self.has_inputs = any(step.user_input for step in steps)
 
     def start(self, variables: Mapping[str, Json]) -> Sent:
         """Begin a run."""
@@ -106,53 +109,61 @@ class Engine:
         )
         return self.send(Position(RunState()), command)
 
-    def send(self, position: Position, command: Command) -> Sent:
+    def asks(self, position: Position, command: Command) -> bool:
+        """Say whether the user is asked first, where the client can show a form."""
+        if not isinstance(command, Answerable):
+            return False
+        by_form = msgspec.structs.replace(command, asks_by="elicitation")
+        return isinstance(decide(self.plan, position.state, by_form), Ask)
+
+    def send(self, position: Position, command: Command, form: Form = "") -> Sent:
         """Decide a command as a surface does; what a refused one keeps is recorded."""
-        outcome = decide(self.plan, position.state, command)
+        outcome = self._outcome(position.state, command, form)
         if isinstance(outcome, Refusal):
-            refused = str(outcome.code)
-            if not outcome.kept or self.setting.surface == "execution":  # which keeps blocked attempts only
-                return Sent(position, (), refused)
-            after = Position(evolved(position.state, outcome.kept))
-            left = self._still_asked(position, after)
-            after = replace(after, decisions=_without_used(left, outcome.kept))
-            return Sent(after, self._with_showings(after, outcome.kept), refused)
+            return self._refused(position, outcome)
         if outcome.blockers:
             kept = {**position.kept, **getattr(command, "variables", {})}
             declines = [event for event in outcome.events if isinstance(event, QuestionDeclined)]
             left = _without_used(position.decisions, outcome.events)
             after = Position(evolved(position.state, declines), left, kept)
-            return Sent(after, self._with_showings(after, outcome.events), str(outcome.blockers[0].code))
+            return Sent(after, self._with_inputs(after, outcome.events), str(outcome.blockers[0].code))
         after = Position(outcome.state)
-        return Sent(after, self._with_showings(after, outcome.events))
+        return Sent(after, self._with_inputs(after, outcome.events))
 
-    def _still_asked(self, before: Position, after: Position) -> dict[str, Decision]:
-        """Return the recorded answers to questions that would be shown as they were."""
-        if not before.decisions:
-            return {}
-        digests = {question.id: question.digest for question in self.questions(before)}
-        same = [it.id for it in self.questions(after) if digests.get(it.id) == it.digest]
-        return {name: decision for name, decision in before.decisions.items() if name in same}
+    def _outcome(self, state: RunState, command: Command, form: Form) -> Decided | Refusal:
+        """Decide a command, again with the answers where the user is asked first."""
+        if form:
+            assert isinstance(command, Answerable)
+            command = msgspec.structs.replace(command, asks_by="elicitation")
+        for _ in range(MOST_FORMS):
+            outcome = decide(self.plan, state, command)
+            if not isinstance(outcome, Ask):
+                return outcome
+            assert isinstance(command, Answerable)
+            command = _with_forms(command, outcome.questions, form)
+        raise AssertionError("a call asks for ever")
+
+    def _refused(self, position: Position, refusal: Refusal) -> Sent:
+        """Return what is kept of a refused call; execution keeps blocked attempts only."""
+        state = evolved(position.state, refusal.kept)
+        if self.setting.surface == "execution" or position.state.finished or state == position.state:
+            return Sent(position, (), str(refusal.code))
+        after = Position(state)
+        return Sent(after, self._with_inputs(after, refusal.kept), str(refusal.code))
 
     def awaited(self, position: Position) -> Awaited:
         """Return what the run waits for."""
         return awaited(self.plan, position.state, self.setting.policy)
 
     def questions(self, position: Position) -> list[Question]:
-        """Return what the user's inbox asks at a position."""
-        state, policy, pending = position.state, self.setting.policy, self.awaited(position)
-        gates: list[str] = []
-        if state.finished:
+        """Return what the user's inbox asks at a position: what is open, and inputs that nobody has given."""
+        state = position.state
+        if state.open is None and not self.has_inputs:
             return []
-        if policy.gates == "pending" and state.open is None:
-            gates = [gate.id for gate in pending_gates(self.plan, state)]
-        elif policy.gates == "yielded":
-            gates = [state.open.gate] if state.open else []
-        elif isinstance(pending, NeedAnswer):
-            gates = [pending.gate.id]
-        found = [it for gate in gates if (it := find_gate(self.plan, state, gate)) is not None]
-        asked = [question_of(self.plan, state, it.gate, it.confirms) for it in found]
-        return [*asked, *self._inputs(state, pending)]
+        pending = self.awaited(position)
+        if state.open is not None and isinstance(pending, NeedAnswer):
+            return [question_of(self.plan, state, pending.gate, pending.confirms)]
+        return list(self._inputs(state, pending))
 
     def _inputs(self, state: RunState, pending: Awaited) -> Iterator[Question]:
         if isinstance(pending, NeedStep):
@@ -160,26 +171,34 @@ class Engine:
                 if need.is_approval or given(state, need) is None:
                     yield input_question(self.plan, state, pending.step, need)
 
-    def _with_showings(self, position: Position, events: tuple[Any, ...]) -> tuple[dict[str, Any], ...]:
-        """Return events as JSON, then what the inbox shows although no event says so.
-
-        Once every showing is recorded there is nothing to add, and `questions` returns what was recorded.
-        """
+    def _with_inputs(self, position: Position, events: Sequence[Event]) -> tuple[dict[str, Any], ...]:
+        """Return events as JSON, then what a step asks: the inbox shows it, although no event says so."""
         listed = [_plain(event) for event in events]
-        if self.shows_unrecorded:
-            opened = position.state.open
+        if self.has_inputs and position.state.open is None:
             listed += [
                 {"kind": "question_shown", "gate": question.id, "shown": question.digest, "at": NOW, **INBOX}
                 for question in self.questions(position)
-                if opened is None or question.id != opened.gate
             ]
         return tuple(listed)
 
 
+def _with_forms(command: Answerable, questions: Sequence[Question], form: Form) -> Answerable:
+    """Return the command with what was answered on its forms."""
+    if form == "declined":
+        declined = (*command.declined, *(question.digest for question in questions))
+        return msgspec.structs.replace(command, declined=declined)
+    at = 0 if form == "first" else -1
+    answers = {
+        question.digest: Decision(question.options[at].id if question.options else "given", "elicitation")
+        for question in questions
+    }
+    return msgspec.structs.replace(command, decisions={**command.decisions, **answers})
+
+
 def _without_used(decisions: Mapping[str, Decision], events: Sequence[Event]) -> dict[str, Decision]:
     """Return the recorded answers but for rejections, which are used by the attempt that they stop."""
-    used = {event.gate for event in events if isinstance(event, GateResolved)}
-    return {name: decision for name, decision in decisions.items() if name not in used}
+    used = {event.shown for event in events if isinstance(event, GateResolved)}
+    return {digest: decision for digest, decision in decisions.items() if digest not in used}
 
 
 def _plain(event: Any) -> dict[str, Any]:
@@ -189,7 +208,7 @@ def _plain(event: Any) -> dict[str, Any]:
 
 def answered(position: Position, question: Question, option: str, channel: Any = "console") -> Position:
     """Return the position with the user's answer recorded at it."""
-    decisions = {**position.decisions, question.id: Decision(option, channel)}
+    decisions = {**position.decisions, question.digest: Decision(option, channel)}
     return replace(position, decisions=decisions)
 
 

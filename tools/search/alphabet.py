@@ -1,7 +1,8 @@
 """Everything that can be sent to a run at a position: by an agent on each surface, and by an honest user.
 
 A user answers a question that the inbox shows. On execution and navigation, and for what a step asks, the
-answer is recorded at the node and the agent's next call uses it; elsewhere a gate is answered at once.
+answer is recorded at the node and the agent's next call uses it; elsewhere a gate is answered at once. Where
+the user is asked by form, the form is accepted or declined, by whoever holds the client.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from interlock.core.engine.gates import find_gate
 from interlock.core.run import commands as c
 from interlock.core.run.outcomes import NeedAnswer, NeedStep
 from interlock.core.run.output import Output
-from tools.search.adapter import LATER, NOW, Engine, Position, Setting, answered
+from tools.search.adapter import LATER, NOW, Engine, Form, Position, Setting, answered
 from tools.search.compiled import ARTIFACT, compiled
 from tools.search.workflows import (
     END,
@@ -38,7 +39,11 @@ VALUES: Mapping[str, Sequence[Any]] = {
     "array": (["PRODUCTION"], [], "PRODUCTION"),
     "object": ({"host": "PRODUCTION"}, None),
 }
-DONE = Output("did it")
+FORMS: Mapping[Form, str] = {
+    "first": "the form is accepted with its first option",
+    "last": "the form is accepted with its last option",
+    "declined": "the user declines the form",
+}
 
 
 @dataclass(frozen=True)
@@ -49,6 +54,7 @@ class Move:
     command: c.Command | None = None
     position: Position | None = None
     by_user: bool = False
+    form: Form = ""
 
     @property
     def writes(self) -> bool:
@@ -71,6 +77,7 @@ class Alphabet:
         self.data = data
         self.engine = engine
         self.deltas = [{}, *deltas(data)]
+        self.has_forms = engine.setting.terms.asks_by_form
         self.has_timer = any(isinstance(item, GateData) and item.waits_ms for item in data.items())
 
     def moves(self, position: Position) -> Iterator[Move]:
@@ -85,8 +92,16 @@ class Alphabet:
             yield move
             match move.command:
                 case c.AcknowledgeStep() | c.EnterActivity() | c.ResolveCheckpoint() if self.has_timer:
-                    if not move.command.variables:
+                    if not move.writes:
                         yield Move(f"later: {move.label}", replace(move.command, now=LATER))
+            if self.has_forms and move.command is not None and not move.writes:
+                yield from self._by_form(position, move, move.command)
+
+    def _by_form(self, position: Position, move: Move, command: c.Command) -> Iterator[Move]:
+        """The same call from a client that can show forms, where it is asked something."""
+        if self.engine.asks(position, command):
+            for form, words in FORMS.items():
+                yield Move(f"{move.label}, and {words}", command, form=form)
 
     def _agent_moves(self, position: Position) -> Iterator[Move]:
         if self.data.child and not position.state.children:
@@ -114,7 +129,7 @@ class Alphabet:
                         setting.policy, NOW, setting.terms, "console", question.id, option
                     )
                     yield Move(label, answer, by_user=True)
-                elif question.id not in position.decisions:
+                elif question.digest not in position.decisions:
                     yield Move(label, position=answered(position, question, option), by_user=True)
                     form = f"agent answers its own form {question.text!r} with {option}"
                     yield Move(form, position=answered(position, question, option, "elicitation"))
@@ -135,10 +150,19 @@ class Alphabet:
                         decisions=position.decisions,
                     ),
                 )
-        asked = tuple(question.id for question in self.engine.questions(position))
-        if asked and setting.decisions != "user":
-            declined = c.AcknowledgeStep(setting.policy, NOW, setting.terms, DONE, declined=asked)
-            yield Move("ack, and the user declines the form", declined)
+        for again in self._asked_again(position):
+            yield Move(
+                f"ack, asking again{_with(again)}",
+                c.AcknowledgeStep(setting.policy, NOW, setting.terms, reask=again),
+            )
+
+    def _asked_again(self, position: Position) -> Iterator[dict[str, Any]]:
+        """Yield new values of what questions own."""
+        owned = {name for owner in position.state.shown.values() for name in owner.roots}
+        for delta in self.deltas[1:]:
+            (name, value), *_ = delta.items()
+            if name in owned and position.state.variables.get(name) != value:
+                yield delta
 
     def _outputs(self, pending: Any) -> Iterator[tuple[str, Output]]:
         yield "without output", Output()
@@ -161,7 +185,7 @@ class Alphabet:
         setting, state = self.engine.setting, position.state
         activity = self.data.activity(state.activity)
         targets = [*(each.id for each in self.data.activities), END]
-        manifests = [("", ()), (" with manifest", claims(activity))] if activity else [("", ())]
+        manifests = list(_manifests(activity))
         for target in targets:
             for words, claimed in manifests:
                 for delta in self.deltas:
@@ -175,22 +199,28 @@ class Alphabet:
                         decisions=position.decisions,
                     )
                     yield Move(f"next_activity {target}{words}{_with(delta)}", call)
+        for again in self._asked_again(position):
+            call = c.EnterActivity(setting.policy, NOW, setting.terms, targets[0], reask=again)
+            yield Move(f"next_activity {targets[0]}, asking again{_with(again)}", call)
         if activity is None:
             return
         asked = list(gates(activity))
+        yield from self._openings(position, asked, manifests)
         if setting.surface == "session":
-            yield from self._yields(position, asked, manifests)
             for delta in self.deltas if state.yielded else ():
                 yield Move(
                     f"resume_checkpoint{_with(delta)}", c.ResumeWorker(setting.policy, NOW, AGENT, delta)
                 )
         opened = [state.open.gate] if state.open is not None else asked
         for gate in opened if setting.surface == "gated" or state.open is not None else ():
-            yield from self._responses(position, gate)
+            yield from self._responses(position, gate, manifests)
 
-    def _yields(self, position: Position, asked: Sequence[str], manifests: Sequence[Any]) -> Iterator[Move]:
+    def _openings(self, position: Position, asked: Sequence[str], manifests: Sequence[Any]) -> Iterator[Move]:
+        """To yield a gate on session, to get one on gated."""
         setting = self.engine.setting
-        for gate in asked if position.state.open is None else ():
+        is_session = setting.surface == "session"
+        verb, agent = ("yield_checkpoint", AGENT) if is_session else ("get_checkpoint", "")
+        for gate in asked if position.state.active is None else ():
             for words, claimed in manifests:
                 for delta in self.deltas:
                     call = c.OpenCheckpoint(
@@ -198,42 +228,38 @@ class Alphabet:
                         NOW,
                         setting.terms,
                         gate,
-                        AGENT,
+                        agent,
                         claims=claimed,
                         variables=delta,
                         decisions=position.decisions,
                     )
-                    yield Move(f"yield_checkpoint {gate}{words}{_with(delta)}", call)
-                    if not delta:
-                        yield Move(f"yield_checkpoint {gate} round 2{words}", replace(call, iteration=2))
+                    yield Move(f"{verb} {gate}{words}{_with(delta)}", call)
+                    if not delta and is_session:
+                        yield Move(f"{verb} {gate} round 2{words}", replace(call, iteration=2))
 
-    def _responses(self, position: Position, gate: str) -> Iterator[Move]:
-        """Answers that the agent sends, in all three ways, and a user who declines the form."""
+    def _responses(self, position: Position, gate: str, manifests: Sequence[Any]) -> Iterator[Move]:
+        """Answers that the agent sends, in all three ways, and as if they came from its own form."""
         setting = self.engine.setting
         found = find_gate(self.engine.plan, position.state, gate)
-        options = [option.id for option in found.gate.options] if found else []
-        for option in options:
-            for delta in self.deltas:
-                answer = c.ResolveCheckpoint(
-                    setting.policy, NOW, setting.terms, "agent", gate, option, variables=delta
-                )
-                yield Move(f"respond_checkpoint {gate} {option}{_with(delta)}", answer)
-            form = {gate: c.Decision(option, "elicitation")}
-            answer = c.ResolveCheckpoint(
-                setting.policy, NOW, setting.terms, "agent", gate, option, decisions=form
-            )
-            yield Move(f"agent answers its own form of {gate} with {option}", answer)
-        dismiss = c.ResolveCheckpoint(
-            setting.policy, NOW, setting.terms, "agent", gate, condition_not_met=True
+        answer = c.ResolveCheckpoint(
+            setting.policy, NOW, setting.terms, "agent", gate, decisions=position.decisions
         )
-        yield Move(f"respond_checkpoint {gate} condition_not_met", dismiss)
-        advance = c.ResolveCheckpoint(setting.policy, NOW, setting.terms, "agent", gate, auto_advance=True)
-        yield Move(f"respond_checkpoint {gate} auto_advance", advance)
-        if setting.decisions != "user" and options:
-            declined = c.ResolveCheckpoint(
-                setting.policy, NOW, setting.terms, "agent", gate, options[0], declined=True
-            )
-            yield Move(f"respond_checkpoint {gate}, and the user declines the form", declined)
+        for option in found.gate.options if found else ():
+            chosen = replace(answer, option=option.id)
+            for words, claimed in manifests if setting.surface == "gated" else [("", ())]:
+                for delta in self.deltas:
+                    label = f"respond_checkpoint {gate} {option.id}{words}{_with(delta)}"
+                    yield Move(label, replace(chosen, variables=delta, claims=claimed))
+            forged = {
+                question.digest: c.Decision(option.id, "elicitation")
+                for question in self.engine.questions(position)
+                if question.id == gate
+            }
+            if forged:
+                label = f"agent answers its own form of {gate} with {option.id}"
+                yield Move(label, replace(chosen, decisions=forged))
+        yield Move(f"respond_checkpoint {gate} condition_not_met", replace(answer, condition_not_met=True))
+        yield Move(f"respond_checkpoint {gate} auto_advance", replace(answer, auto_advance=True))
 
     def _actions(self, position: Position) -> Iterator[Move]:
         setting, state = self.engine.setting, position.state
@@ -268,6 +294,9 @@ class Alphabet:
                     f"transition {target}{_with(delta)}",
                     c.EnterActivity(policy, NOW, terms, target, variables=delta),
                 )
+        for again in self._asked_again(position):
+            step = c.AcknowledgeStep(policy, NOW, terms, reports=False, reask=again)
+            yield Move(f"complete_step, asking again{_with(again)}", step)
         for item in flat(activity.items) if activity else ():
             if isinstance(item, LoopData) and item.over:
                 items = c.AdvanceLoop(policy, NOW, terms, item.id, ("PRODUCTION",))
@@ -283,10 +312,32 @@ def gates(activity: ActivityData) -> Iterator[str]:
             yield item.confirmation_id
 
 
-def claims(activity: ActivityData) -> tuple[c.Claim, ...]:
-    """Claim every step of an activity, with its output."""
+def claims(activity: ActivityData, rounds: int = 1) -> tuple[c.Claim, ...]:
+    """Claim every step of an activity, with its output; those of its while loops for several rounds."""
+    repeated = {
+        item.id
+        for loop in flat(activity.items)
+        if isinstance(loop, LoopData) and loop.test
+        for item in flat(loop.body)
+    }
     steps = (item for item in flat(activity.items) if isinstance(item, StepData))
-    return tuple(c.Claim(step.id, _output(step)) for step in steps)
+    return tuple(
+        c.Claim(step.id, _output(step, number))
+        for step in steps
+        for number in range(rounds if step.id in repeated else 1)
+    )
+
+
+def _manifests(activity: ActivityData | None) -> Iterator[tuple[str, tuple[c.Claim, ...]]]:
+    """Yield no manifest, and those that make a difference: to optional steps, contracts and while loops."""
+    yield "", ()
+    items = list(flat(activity.items)) if activity is not None else []
+    if activity is None:
+        return
+    if any(isinstance(item, StepData) and (item.contract or not item.required) for item in items):
+        yield " with manifest", claims(activity)
+    if any(isinstance(item, LoopData) and item.test for item in items):
+        yield " with a manifest of two rounds", claims(activity, 2)
 
 
 def honest_output(step_id: str, data: WorkflowData) -> Output:
@@ -295,9 +346,9 @@ def honest_output(step_id: str, data: WorkflowData) -> Output:
     return _output(step)
 
 
-def _output(step: StepData) -> Output:
+def _output(step: StepData, number: int = 0) -> Output:
     artifacts = (ARTIFACT,) if step.contract else ()
-    return Output(f"did {step.id}", artifacts)
+    return Output(f"did {step.id}{f' in round {number + 1}' if number else ''}", artifacts)
 
 
 def _report(gate: str, option: str) -> Output:

@@ -58,7 +58,7 @@ def play(
             position = move.position
             yield move.label, (), ()
             continue
-        sent = engine.send(position, move.command)
+        sent = engine.send(position, move.command, move.form)
         position, (seen, violations) = sent.position, oracle.read(seen, sent.events)
         yield move.label, sent.events, violations
         if any(violation.rule not in SEARCHED_ON for violation in violations):

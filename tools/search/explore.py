@@ -159,7 +159,7 @@ def _after(engine: Engine, oracle: Oracle, node: Node, move: Move) -> tuple[Node
     if move.command is None:
         assert move.position is not None
         return Node(move.position, node.seen, node.depth, node.writes, node, move), ()
-    sent = engine.send(node.position, move.command)
+    sent = engine.send(node.position, move.command, move.form)
     if not sent.events and sent.position == node.position:
         return node, ()
     seen, violations = oracle.read(node.seen, sent.events)

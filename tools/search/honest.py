@@ -13,10 +13,10 @@ from time import perf_counter
 from typing import Any
 
 from interlock.core.definition.program import Plan
-from interlock.core.engine.gates import Question
 from interlock.core.run import commands as c
-from interlock.core.run.outcomes import NeedAnswer, NeedEntry, NeedExit, NeedInput, NeedLoop, NeedStep
+from interlock.core.run.outcomes import Code, NeedAnswer, NeedEntry, NeedExit, NeedInput, NeedLoop, NeedStep
 from interlock.core.run.output import Output
+from interlock.core.run.questions import Question
 from tools.search.adapter import NOW, Engine, Position, Sent, Setting, answered, is_complete
 from tools.search.alphabet import AGENT, Move, claims, gates, honest_output
 from tools.search.compiled import compiled
@@ -50,6 +50,7 @@ class _Walker:
     def __init__(self, data: WorkflowData, setting: Setting, contrary: bool) -> None:
         self.data, self.setting, self.contrary = data, setting, contrary
         self.refused_once = set[str]()
+        self.rounds = 1  # of while loops that the agent's manifest tells of
         self.engine = Engine(Plan(compiled(data)), setting)
         self.oracle, self.seen = Oracle(data), Seen()
         self.moves: list[Move] = []
@@ -92,14 +93,14 @@ class _Walker:
         for question in self.engine.questions(self.position):
             option = self.answer_to(question)
             is_gate = any(question.id == gate for gate in self._gates())
-            if question.id not in self.position.decisions:
+            if question.digest not in self.position.decisions:
                 self.refused_once.add(question.id)
             label = f"user answers {question.text!r} with {option}"
             if is_gate and policy.exits == "claimed":
                 terms = self.setting.terms
                 self.send(label, c.ResolveCheckpoint(policy, NOW, terms, "console", question.id, option))
                 return True
-            if question.id not in self.position.decisions:
+            if question.digest not in self.position.decisions:
                 self.position = answered(self.position, question, option)
                 self.moves.append(Move(label, position=self.position))
                 return True
@@ -142,7 +143,7 @@ class _Walker:
         self.send("ack", ack)
 
     def go(self) -> None:
-        """Yield the gate that is in the way, resume, or leave the activity with a manifest."""
+        """Resume, or leave the activity with a manifest; yield the gate that is in the way."""
         policy, terms, state = self.setting.policy, self.setting.terms, self.position.state
         decisions = self.position.decisions
         activity = self.data.activity(state.activity)
@@ -154,18 +155,17 @@ class _Walker:
             first = pending.initial if isinstance(pending, NeedEntry) else None
             self.send("enter", c.EnterActivity(policy, NOW, terms, first or self.data.activities[0].id))
             return
-        target = state.exit_to or (activity.exits[-1].to if activity.exits else END)
-        leave = c.EnterActivity(policy, NOW, terms, target, claims(activity), decisions=decisions)
-        self.send(f"next_activity {target}", leave)
-        if not self.refused or self.setting.surface == "gated":
-            return
-        for gate in self._gates():
-            ask = c.OpenCheckpoint(
-                policy, NOW, terms, gate, AGENT, claims=claims(activity), decisions=decisions
-            )
-            self.send(f"yield_checkpoint {gate}", ask)
+        if isinstance(pending, NeedAnswer) and state.active is None:
+            agent = AGENT if self.setting.surface == "session" else ""
+            ask = c.OpenCheckpoint(policy, NOW, terms, pending.gate.id, agent, decisions=decisions)
+            self.send(f"ask {pending.gate.id}", ask)
             if not self.refused:
                 return
+        target = state.exit_to or (activity.exits[-1].to if activity.exits else END)
+        manifest = claims(activity, self.rounds)
+        leave = c.EnterActivity(policy, NOW, terms, target, manifest, decisions=decisions)
+        self.send(f"next_activity {target}", leave)
+        self.rounds += self.refused == Code.ROUND_DUE
 
     def act(self) -> None:
         """Take the action that navigation lists as required."""
@@ -179,7 +179,8 @@ class _Walker:
                 )
                 self.send(f"complete_step {step.id}", done)
             case NeedAnswer(gate=gate):
-                option = decisions[gate.id].option if gate.id in decisions else gate.options[0].id
+                recorded = [decision.option for decision in decisions.values()]
+                option = recorded[0] if recorded else gate.options[0].id
                 answer = c.ResolveCheckpoint(
                     policy, NOW, terms, "agent", gate.id, option, decisions=decisions
                 )

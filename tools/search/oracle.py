@@ -37,13 +37,14 @@ from tools.search.workflows import TYPES, LoopData, QuestionData, Test, Workflow
 Event: TypeAlias = Mapping[str, Any]
 
 NEVER_STOP = "full_auto_never_stop"
-USER = frozenset({"console", "cli"})
+USER = frozenset({"console", "cli", "inbox"})
 CHANNELS: Mapping[str, frozenset[str]] = {
     "user": USER,
     "client": USER | {"elicitation"},
     "auto": USER | {"elicitation", "agent"},
     "agent": USER | {"elicitation", "agent"},
 }
+STRENGTH = {"server": 3, "agent": 0, "elicitation": 1, **dict.fromkeys(USER, 2)}  # a default still counts
 HOLDS = (None, "revise", "reject")  # answers that do not let the run go on, and none
 REPORTED = ("confirmation", "agent")  # a bare acknowledgement is the agent's answer, where that counts
 AGENTS = ("agent_delta", "child")
@@ -104,11 +105,11 @@ class _Reading:
                 self.leave(event["to"])
             case "step_completed" | "step_skipped":
                 self.pass_step(event["step"], is_done=kind == "step_completed")
-            case "gate_opened" | "question_shown":
+            case "question_shown":
                 self.show(event)
             case "question_declined":
                 if key := self.instance(self.oracle.questions[event["gate"]]):
-                    seen.declined |= {key}
+                    seen.declined[key] = event["channel"]
             case "gate_resolved":
                 self.answer(index, event)
             case "gate_passed" if event["because"] == "advisory":
@@ -133,7 +134,7 @@ class _Reading:
                 seen.status = event["status"]
                 for text in sorted(seen.missed):
                     self.judge("complete", seen.status == "complete", f"{text}, and the run is complete")
-        for name, value in event.get("sets", {}).items():
+        for name, value in (event.get("restores", {}) | event.get("sets", {})).items():
             self.write(name, value)
 
     def judge(self, rule: str, wrong: bool, text: str) -> None:
@@ -192,9 +193,9 @@ class _Reading:
         if not accepted and not self.server_answers(event, question, shown):
             seen.weak[key] = channel
             return
-        if key in seen.declined:
+        if (declined := seen.declined.get(key)) is not None:
             text = f"{question.id} was declined, then answered by {channel}"
-            self.judge("declined", channel == "agent", text)
+            self.judge("declined", STRENGTH[channel] < STRENGTH[declined], text)
         if event["how"] != "assumed" and (question.kind, channel) != REPORTED:
             is_asked = shown is not None and not shown.answered
             self.judge("unshown", not is_asked, f"{question.id} was answered and had not been shown")
@@ -204,7 +205,8 @@ class _Reading:
         if question.kind == "gate" and (option := question.options.get(event.get("option", ""))) is not None:
             wrong = (dict(option.sets), option.to) != (sets, event.get("transition_to"))
             self.judge("effect", wrong, f"{option.id} of {question.id} did something else")
-        seen.answers[key], seen.declined = event.get("option") or "", seen.declined - {key}
+        seen.answers[key] = event.get("option") or ""
+        seen.declined.pop(key, None)
         seen.answered |= {question.id}
         if event.get("transition_to") or seen.away[0] == question.id:
             seen.away = (question.id, event.get("transition_to") or "")
@@ -245,7 +247,7 @@ class _Reading:
         same_pass = owner.instance is not None and owner.instance == self.instance(question)
         for at, step_id in self.completed.items():
             placed = self.oracle.steps[step_id]
-            declared = root in placed.step.sets and event.get("by", step_id) == step_id
+            declared = root in placed.step.sets and event.get("by") == step_id
             in_the_way = same_pass and placed.place < question.place
             if declared and at > self.fresh.get(root, -1) and not in_the_way:
                 return True

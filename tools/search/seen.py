@@ -51,7 +51,7 @@ class Seen:
     answers: dict[Instance, str] = field(default_factory=dict)
     weak: dict[Instance, str] = field(default_factory=dict)
     answered: frozenset[str] = frozenset()
-    declined: frozenset[Instance] = frozenset()
+    declined: dict[Instance, str] = field(default_factory=dict)
     owners: dict[str, Owner] = field(default_factory=dict)
     away: tuple[str, str] = ("", "")
     missed: frozenset[str] = frozenset()

@@ -21,6 +21,7 @@ from interlock.core.definition.workflow import (
     Variable,
     Workflow,
 )
+from interlock.core.engine.decide import decide
 from interlock.core.run.commands import (
     AcknowledgeStep,
     AdvanceLoop,
@@ -278,6 +279,15 @@ class TestShown:
         assert story.state.variables == {"at": STAGING, "approved": True, "found": "x"}
         assert "'at' stays" in story.said
 
+    def test_a_run_that_has_ended_takes_nothing_from_children(self) -> None:
+        story = given(one_activity(step("send"), variables=(Variable("found"),))).start()
+        story.when(StartChild("child", "s1")).ack()
+        assert story.state.finished
+        for late in (ReturnChild("child", "s1", True, {"found": "x"}), StartChild("child", "s2")):
+            refused = decide(story.plan, story.state, late)
+            assert isinstance(refused, Refusal)
+            assert (refused.code, refused.kept) == (Code.RUN_FINISHED, ())
+
     def test_the_next_round_may_change_it_with_the_call_that_begins_the_round(self) -> None:
         loop = Loop("each", "Each", "for", (DEPLOY, step("send")), count=2)
         story = given(one_activity(loop)).start(at=STAGING)
@@ -478,6 +488,16 @@ class TestAskingAgain:
         answer(story, "g", "no")
         reask(story, risky=False)
         assert story.state.variables == {"risky": True, "approved": False}
+
+    @EVERY
+    def test_what_only_an_answer_sets_is_not_asked_for_by_value(self, policy: SurfacePolicy) -> None:
+        """The question would look the same, and an option that sets nothing would let the value stand."""
+        options = (Option("yes", "Yes", effect=Effect({"approved": True})), Option("no", "No"))
+        story = begin(one_activity(Gate("g", "G", "Go?", options), step("send")), policy)
+        answer(story, "g", "no")
+        reask(story, approved=True)
+        assert "approved" not in story.state.variables
+        assert "'approved' stays as it is" in story.said
 
     def test_another_activity_is_gone_back_to(self) -> None:
         plan = Activity("plan", "Plan", (DEPLOY,), transitions=(Transition("ship"),))

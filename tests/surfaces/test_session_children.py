@@ -46,6 +46,15 @@ def test_a_child_takes_the_context_and_returns_what_the_parent_declares(bench: B
     assert not parent.go("__terminal__").error
 
 
+def test_a_run_that_has_ended_starts_no_child(bench: Bench) -> None:
+    parent = walk_to_finish(start_flow(bench))
+    parent.go("__terminal__")
+    child = session(bench)
+    answer = child.call("start_session", agent_id="c", workflow_id="child", parent_session_token=parent.token)
+    assert answer.error
+    assert "has ended; it starts no child" in answer.text
+
+
 def test_a_child_has_a_child_has_a_child(bench: Bench) -> None:
     write_flow(bench)
     agent = session(bench)

@@ -180,8 +180,9 @@ class Ledger(Positions):
         `record_start`.
         """
         number, handle = 0, new_handle()
-        if parent is not None and parent.state.abandoned is not None:
-            message = f"Run {parent.run.run_id} was abandoned; it starts no child."
+        if parent is not None and parent.state.finished:
+            how = "was abandoned" if parent.state.abandoned is not None else "has ended"
+            message = f"Run {parent.run.run_id} {how}; it starts no child."
             return LedgerError("CONFLICT", message, "Start the workflow without a parent.")
         if within is None:
             title = title_of(context, loaded.workflow.name)

@@ -50,6 +50,7 @@ from interlock.core.run.outcomes import (
 from interlock.core.run.state import RunState, instance
 from interlock.core.run.surface_policy import EXECUTION
 from interlock.core.values import Variables
+from interlock.core.variables.roots import only_set
 from interlock.core.variables.typed_values import sound
 from interlock.core.variables.writes import KEPT, owners, unowned
 
@@ -133,6 +134,8 @@ def _outcome(plan: Plan, state: RunState, command: Command) -> Decided | Refusal
             return _keeping(resume_checkpoint(plan, state, command), plan, state, command)
         case AdvanceLoop():
             return _keeping(_advance_loop(plan, state, command), plan, state, command)
+        case StartChild() | ReturnChild() if state.finished:
+            return Refusal(Code.RUN_FINISHED)
         case StartChild():
             return _recorded(plan, state, e.ChildStarted(command.workflow, command.session, state.activity))
         case ReturnChild():
@@ -183,6 +186,7 @@ def _shown_again(draft: Draft, values: Variables, agent: str) -> e.QuestionShown
     """The question that owns all of these, as it is with the new values; None if it cannot be asked here.
 
     It is the only owner, of this visit and round, and still applies: what was shown is changed by asking.
+    What only its answers set is not: nobody would see the new value.
     """
     plan, state, owned = draft.plan, draft.state, owners(draft.state)
     paths = {path for name in values for path, _ in owned[name]}
@@ -192,6 +196,8 @@ def _shown_again(draft: Draft, values: Variables, agent: str) -> e.QuestionShown
     owner = state.shown.get(path)
     found = find_gate(plan, state, path.partition("/")[2])
     if owner is None or owner.visit != state.visit or found is None:
+        return None
+    if not values.keys().isdisjoint(only_set(found.gate)):
         return None
     if state.open is not None and state.open.key != owner.key:
         return None

@@ -41,6 +41,12 @@ def gate_roots(plan: Plan, scope: Scope, gate: Gate, confirms: Step | None = Non
     return tuple(name for name in _with_modes(plan.workflow, paths) if name not in unset)
 
 
+def only_set(gate: Gate) -> frozenset[str]:
+    """Name what answers to a gate set, and neither its text shows nor its condition reads."""
+    seen = {root(path) for path in (*_shown_paths(gate), *variables_of(gate.condition))}
+    return frozenset(root(name) for option in gate.options for name in option.effect.set_variables) - seen
+
+
 def _shown_paths(gate: Gate) -> Iterator[str]:
     """Yield the paths that a gate's question interpolates: in its texts, and in what its options set."""
     yield from _text_paths(gate)

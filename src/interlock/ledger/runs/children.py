@@ -105,7 +105,7 @@ def _waiting_parent(positions: Positions, parent_id: str, child_id: str) -> Posi
     if isinstance(head, LedgerError):
         return None
     if child_id in head.state.children:
-        return head
+        return head if not head.state.finished else None
     with positions.store.reading() as reader:
         row = reader.commit_by_key(parent_id, _key(child_id))
         entries = entries_of(row) if row is not None else ()
@@ -119,12 +119,14 @@ def _waiting_parent(positions: Positions, parent_id: str, child_id: str) -> Posi
         if number == began_at:
             return None
     branch = positions.position_onward(parent_id, began_at)
-    return None if isinstance(branch, LedgerError) or child_id not in branch.state.children else branch
+    if isinstance(branch, LedgerError) or branch.state.finished or child_id not in branch.state.children:
+        return None
+    return branch
 
 
 def _recorded(position: Position, command: Command, principal: str, now: int, key: str | None) -> Changes:
     decided = outcome_of(position.plan, position.state, command)
-    assert isinstance(decided, Decided), "a child can always begin and return"
+    assert isinstance(decided, Decided), "a child begins and returns while its parent runs"
     commit = Commit(position.rows(), principal, now)
     held = decided.state.open is not None
     run, node = position.run.run, position.node.node

@@ -33,7 +33,7 @@ def compiled(data: WorkflowData) -> core.Workflow:
         form="activities" if data.foreign else "steps",
         activities=tuple(_activity(activity) for activity in data.activities),
         initial=data.activities[0].id,
-        variables=tuple(core.Variable(name, TYPES[name]) for name in names),
+        variables=tuple(core.Variable(name, TYPES[name], typed=True) for name in names),
         modes=modes,
     )
 

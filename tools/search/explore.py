@@ -24,7 +24,6 @@ from tools.search.workflows import START, WorkflowData, larger, questions, two_i
 DEPTH = 5
 WRITES = 2  # commands of a run that bring variables, at most
 MOST = 1000  # states of one workflow under one setting
-SEARCHED_ON = ("unshown",)  # after any other violation a run is not followed further
 
 
 @dataclass(frozen=True)
@@ -145,7 +144,7 @@ def explore(
                 continue
             known.add(key)
             figures.ended += bool(reached.seen.status)
-            if reached.depth < depth and all(violation.rule in SEARCHED_ON for violation in wrong):
+            if reached.depth < depth and not wrong:
                 heappush(waiting, (reached.depth + reached.writes, len(known), reached))
     figures.runs += 1
     figures.whole += not waiting

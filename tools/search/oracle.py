@@ -14,10 +14,11 @@ The path is one that the workflow declares: no loop is left while its next round
 by an open exit, by an answered option, or back to where the run has been. Any other target passes by whatever
 is asked in the activities on declared paths to it.
 
-An instance that is due has an answer by a channel that the terms accept, given in its own pass, to the digest
-that was last shown for it. From the answer on no agent changes what the question showed (until it is asked
-anew) or set, but by completing a step that is declared to set it and does not stand before the gate in the
-same pass; and no agent talks a question away by changing its condition after it was shown.
+A question is shown whole, with all that it names. An instance that is due has an answer by a channel that the
+terms accept, given in its own pass, to the digest that was last shown for it. From the answer on no agent
+changes what the question showed (until it is asked anew) or sets, but by completing a step that is declared to
+set it and does not stand before the gate in the same pass; and no agent talks a question away by changing its
+condition after it was shown. A question that is asked again has no answer.
 
 Under strict enforcement in guided and stop mode each breach is a violation at once; in never-stop and under
 advisory enforcement, if the run ends `complete` all the same.
@@ -45,9 +46,10 @@ CHANNELS: Mapping[str, frozenset[str]] = {
     "agent": USER | {"elicitation", "agent"},
 }
 STRENGTH = {"server": 3, "agent": 0, "elicitation": 1, **dict.fromkeys(USER, 2)}  # a default still counts
+KINDS = {"boolean": bool, "string": str, "array": (list, tuple), "object": dict}
 HOLDS = (None, "revise", "reject")  # answers that do not let the run go on, and none
 REPORTED = ("confirmation", "agent")  # a bare acknowledgement is the agent's answer, where that counts
-AGENTS = ("agent_delta", "child")
+AGENTS = ("agent_delta", "child", "reask")
 AFTER_THE_END = ("gap_resolved", "validation_performed")
 
 
@@ -151,16 +153,20 @@ class _Reading:
             self.judge(rule, wrong, text)
 
     def write(self, name: str, value: Any) -> None:
+        wanted = KINDS.get(TYPES.get(name, ""))
+        if wanted is not None and value is not None:
+            text = f"{name} = {value!r} is of another type than is declared"
+            self.judge("typed", not isinstance(value, wanted), text)
         self.seen.variables[name] = value
         if value is None:
             del self.seen.variables[name]
 
     def value(self, path: str) -> Any:
-        """Return what conditions see under a path; None if it is unset. Text can be a boolean."""
+        """Return what conditions see under a path; None if it is unset."""
         value: Any = self.seen.variables
         for part in path.split("."):
             value = value.get(part) if isinstance(value, Mapping) else None
-        return value == "true" if TYPES.get(path) == "boolean" and isinstance(value, str) else value
+        return value
 
     def holds(self, test: Test | None) -> bool:
         return test is None or self.value(test[0]) == test[1]
@@ -178,6 +184,8 @@ class _Reading:
         key = self.instance(question)
         if question is None or key is None:
             return
+        unset = sorted(name for name in question.shows if self.value(name) is None)
+        self.judge("whole", bool(unset), f"{question.id} was shown without {', '.join(unset)}")
         before = self.seen.shown.get(key)
         bent = before is not None and before.bent and not self.holds(question.when)
         self.seen.shown[key] = Showing(event["shown"], event["at"], bent)
@@ -211,7 +219,8 @@ class _Reading:
         if event.get("transition_to") or seen.away[0] == question.id:
             seen.away = (question.id, event.get("transition_to") or "")
         seen.owners = {name: owner for name, owner in seen.owners.items() if owner.question != question.id}
-        for name in question.reads | set(sets) if accepted and event.get("option") not in HOLDS else ():
+        owned = question.sets | {name for name in question.reads if seen.variables.get(name) is not None}
+        for name in owned if accepted and event.get("option") not in HOLDS else ():
             seen.owners[name], self.fresh[name] = Owner(question.id, key, name in sets), index
 
     def server_answers(self, event: Event, question: QuestionData, shown: Showing | None) -> bool:
@@ -226,8 +235,11 @@ class _Reading:
 
     def take(self, event: Event) -> None:
         """Take variables that were sent: an agent must not change what an answer owns."""
-        by_agent = event.get("source", "agent_delta") in AGENTS
+        source = event.get("source", "agent_delta")
+        by_agent = source in AGENTS
         for name, value in event["delta"].items():
+            if source == "reask":
+                self.ask_again(name)
             root = name.partition(".")[0]
             current = self.seen.variables.get(name, self.value(name) if "." in name else None)
             owner = self.seen.owners.get(root)
@@ -240,6 +252,17 @@ class _Reading:
             for key in applied if by_agent else ():
                 if not self.holds(self.oracle.questions[key[1]].when):
                     self.seen.shown[key] = replace(self.seen.shown[key], bent=True)
+
+    def ask_again(self, name: str) -> None:
+        """Let go of an answer whose question is asked again with another value of what it shows or reads."""
+        owner = self.seen.owners.get(name)
+        question = self.oracle.questions[owner.question] if owner is not None else None
+        key = self.instance(question)
+        if owner is not None and question is not None and key in self.seen.shown and name in question.reads:
+            self.seen.answers.pop(key, None)
+            owners = self.seen.owners.items()
+            self.seen.owners = {root: it for root, it in owners if it.is_set or it.question != question.id}
+            self.seen.owners.pop(name, None)
 
     def may_set(self, root: str, owner: Owner, event: Event) -> bool:
         """Say whether a step that this command completes after the answer is declared to set the root."""

@@ -151,6 +151,7 @@ class QuestionData:
     place: float
     reads: frozenset[str] = frozenset()
     sets: frozenset[str] = frozenset()
+    shows: tuple[str, ...] = ()
     when: Test | None = None
     required: bool = True
     waits_ms: int | None = None
@@ -181,15 +182,29 @@ def questions(data: WorkflowData) -> Iterator[QuestionData]:
             case StepData():
                 if item.asks:
                     reads, sets = frozenset({"target"}), frozenset({item.input_id})
-                    yield QuestionData(item.input_id, "input", activity, loops, place, reads, sets)
+                    yield QuestionData(
+                        item.input_id, "input", activity, loops, place, reads, sets, ("target",)
+                    )
                 if item.confirm:
                     yield QuestionData(item.confirmation_id, "confirmation", activity, loops, place + 0.5)
             case GateData():
                 reads = frozenset(name.partition(".")[0] for name in item.shows)
                 reads |= {item.when[0]} if item.when else set()
                 sets = frozenset(name for option in item.options for name, _ in option.sets)
-                place_of = (activity, loops, place, reads, sets, item.when, item.required, item.waits_ms)
-                yield QuestionData(item.id, "gate", *place_of, {option.id: option for option in item.options})
+                yield QuestionData(
+                    item.id,
+                    "gate",
+                    activity,
+                    loops,
+                    place,
+                    reads,
+                    sets,
+                    item.shows,
+                    item.when,
+                    item.required,
+                    item.waits_ms,
+                    {option.id: option for option in item.options},
+                )
 
 
 def _places(data: WorkflowData) -> Iterator[tuple[str, tuple[str, ...], ItemData]]:
@@ -211,6 +226,8 @@ PLAIN = (OptionData("yes"), OptionData("no"))
 AGAIN = (OptionData("again", (("again", True),)), OptionData("done", (("again", False),)))
 AWAY = (OptionData("on"), OptionData("away", to=END))
 
+YES_OR_NOTHING = (OptionData("yes", (("approved", True),)), OptionData("no"))
+
 KINDS: dict[str, ItemData] = {
     "step": StepData("s"),
     "optional": StepData("s", required=False),
@@ -223,6 +240,7 @@ KINDS: dict[str, ItemData] = {
     "prose": StepData("s", mentions="approved"),
     "deploy": StepData("s", when=("approved", True)),
     "gate": GateData("g", YES_NO, ("target",)),
+    "yes-or-nothing": GateData("g", YES_OR_NOTHING),
     "dotted": GateData("g", YES_NO, ("plan.host",)),
     "optional-gate": GateData("g", PLAIN, required=False),
     "conditional": GateData("g", PLAIN, when=("risky", True)),

@@ -16,7 +16,7 @@ is asked in the activities on declared paths to it.
 
 A question is shown whole, with all that it names. An instance that is due has an answer by a channel that the
 terms accept, given in its own pass, to the digest that was last shown for it. From the answer on no agent
-changes what the question showed (until it is asked anew) or sets, but by completing a step that is declared to
+changes what the question showed (until it is asked anew) or sets, but by completing a step declared to
 set it and does not stand before the gate in the same pass; and no agent talks a question away by changing its
 condition after it was shown. A question that is asked again has no answer.
 

@@ -22,7 +22,7 @@ from interlock.core.engine.decisions import (
 from interlock.core.engine.draft import Draft
 from interlock.core.engine.gates import needs_confirmation, question_of
 from interlock.core.engine.paths.exits import exits
-from interlock.core.engine.requirements import DIVERGENCE, examine, observations
+from interlock.core.engine.requirements import DIVERGENCE, brought, examine, observations
 from interlock.core.engine.settle import CIRCLE, REST, sets_of
 from interlock.core.run import events as e
 from interlock.core.run.commands import AcknowledgeStep, Decision, EnterActivity
@@ -85,7 +85,7 @@ def _blocked(
     settled: RunState,
     pending: NeedStep | NeedAnswer | NeedInput,
     *blockers: Blocker,
-    rejections: tuple[e.GateResolved, ...] = (),
+    rejections: tuple[e.Event, ...] = (),
     unanswered: tuple[Unanswered, ...] = (),
 ) -> Decided | Refusal:
     """Record an attempt that did not pass, or refuse it on a surface that keeps no blocked attempts.
@@ -133,12 +133,13 @@ def _close_step(draft: Draft, settled: RunState, need: NeedStep, ack: Acknowledg
             settled,
             need,
             *verdict.stopping,
-            rejections=verdict.rejections,
+            rejections=tuple(draft.put(verdict.rejections)),
             unanswered=verdict.unanswered,
         )
-    draft.record(*verdict.answers, *learned(ack.output), *verdict.gaps)
+    draft.record(*draft.put(verdict.answers), *learned(ack.output), *verdict.gaps)
     take_gaps(draft, ack.output)
-    complete(draft, need, ack.output.digest if draft.state.frames else "", claimed=False)
+    digest = ack.output.digest if draft.state.frames else ""
+    complete(draft, need, digest, brought(need.step, ack.output), claimed=False)
     _report_confirmation(draft, need.step, ack)
     return draft.decided()
 
@@ -221,8 +222,10 @@ def _members(artifact: Mapping[str, Json], name: str) -> list[Mapping[str, Json]
     return [gap for gap in members if isinstance(gap, Mapping)] if isinstance(members, (list, tuple)) else []
 
 
-def complete(draft: Draft, need: NeedStep, output: str, *, claimed: bool) -> None:
-    """Record that the step is done, with what its actions write.
+def complete(
+    draft: Draft, need: NeedStep, output: str, brought: tuple[str, ...] = (), *, claimed: bool
+) -> None:
+    """Record that the step is done, with what its actions write and what was `brought` for it.
 
     `output` is the digest of what must not be recorded again (rule 14); empty if nothing came, or nothing
     new, or if the step is acknowledged outside loops, where it is done only once a visit.
@@ -230,7 +233,7 @@ def complete(draft: Draft, need: NeedStep, output: str, *, claimed: bool) -> Non
     assert draft.state.activity is not None
     following = draft.plan.program(draft.state.activity).after(f"step:{need.step.id}")
     sets = sets_of(draft.plan, draft.state, need.step.actions)
-    draft.record(e.StepCompleted(need.key, need.step.id, following, claimed, sets, output))
+    draft.record(e.StepCompleted(need.key, need.step.id, following, claimed, sets, output, brought))
     draft.write_by(need.step)
     _notice_omissions(draft, need.step)
 
@@ -248,6 +251,7 @@ def _report_confirmation(draft: Draft, step: Step, ack: AcknowledgeStep) -> None
         decision = Decision("proceed", "agent", ack.client)
     key = instance(draft.state, gate.id)
     if decision and counts(decision, draft.state, key, ack.terms) and gate.option(decision.option):
+        draft.show(NeedAnswer(key, gate, draft.now, step))
         draft.record(resolved(draft.plan, draft.state, gate, key, decision, draft.now, confirms=step))
 
 

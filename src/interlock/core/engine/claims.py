@@ -16,7 +16,7 @@ from interlock.core.engine.decisions import inbox_only, reports, resolved, undec
 from interlock.core.engine.draft import Draft
 from interlock.core.engine.gates import FoundGate, loops_around, question_of, round_of
 from interlock.core.engine.loops import ended_loop, goes_by
-from interlock.core.engine.requirements import Verdict, examine
+from interlock.core.engine.requirements import Verdict, brought, examine
 from interlock.core.engine.settle import consequences, next_event
 from interlock.core.run import events as e
 from interlock.core.run.commands import (
@@ -198,15 +198,17 @@ class Walk:
         )
         if verdict.stopping:
             return self._lacks(need, verdict)
-        draft.record(*verdict.answers, *learned(output), *verdict.gaps)
+        draft.record(*draft.put(verdict.answers), *learned(output), *verdict.gaps)
         take_gaps(draft, output)
-        complete(draft, need, claim.digest if claim is not None else "", claimed=True)
+        digest = claim.digest if claim is not None else ""
+        complete(draft, need, digest, brought(need.step, output), claimed=True)
         return None
 
     def _lacks(self, need: NeedStep, verdict: Verdict) -> Refusal | None:
         """Refuse to claim a step that lacks something."""
         refusal = _unclaimable(need, verdict.stopping[0])
-        return replace(refusal, kept=verdict.rejections, unanswered=verdict.unanswered)
+        kept = tuple(self.draft.put(verdict.rejections))
+        return replace(refusal, kept=kept, unanswered=verdict.unanswered)
 
     def report(self) -> None:
         """Record the outputs that came for steps which this walk has not completed, each once a visit."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
 
 from msgspec.structs import replace
 
@@ -161,6 +161,21 @@ class Draft:
         opened = self.state.open
         if opened is None or (opened.key, opened.shown, opened.agent) != (shown.key, shown.shown, agent):
             self.record(shown)
+
+    def put(self, answers: Iterable[e.GateResolved]) -> Iterator[e.Event]:
+        """Yield the answers to a step's own questions, each after the question as it was put."""
+        for answer in answers:
+            yield e.QuestionShown(
+                answer.key,
+                answer.gate,
+                answer.at,
+                answer.shown,
+                answer.question,
+                answer.roots,
+                self.policy.name,
+                input=True,
+            )
+            yield answer
 
     def refused(self, refusal: Refusal) -> Refusal:
         """Return the refusal with what the command has passed before it, which is kept (rule 14)."""

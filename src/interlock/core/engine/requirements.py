@@ -177,6 +177,18 @@ def unmet(step: Step, output: Output, scope: Scope) -> Iterator[Blocker]:
         yield from _unmet_criteria(step, output.text(), scope)
 
 
+def brought(step: Step, output: Output) -> tuple[str, ...]:
+    """Name what an output brings of that which the step requires: kinds of artifacts, and notes."""
+    required = (contract for contract in step.contracts if contract.required)
+    kinds = [
+        contract.artifact
+        for contract in required
+        if any(_belongs(artifact, contract) for artifact in output.artifacts)
+    ]
+    notes = ["notes"] if step.requires_notes and output.notes.strip() else []
+    return tuple(dict.fromkeys([*kinds, *notes]))
+
+
 def _unset(plan: Plan, known: Collection[str], step: Step, scope: Scope) -> Iterator[Blocker]:
     """Name the variables that the step should set, that a condition reads, and that nobody has set."""
     for name, choices in choices_of(plan.produced(step, scope)).items():

@@ -70,6 +70,7 @@ class StepCompleted(RunEvent, frozen=True, tag="step_completed"):
     claimed: bool = False
     sets: Mapping[str, Json] = {}
     output: str = ""  # the digest of what came with a claim, or for a round of a loop
+    brought: tuple[str, ...] = ()  # what came of that which the step requires: kinds of artifacts, "notes"
 
 
 class StepReported(RunEvent, frozen=True, tag="step_reported"):

@@ -134,7 +134,7 @@ def _outcome(plan: Plan, state: RunState, command: Command) -> Decided | Refusal
             return _keeping(resume_checkpoint(plan, state, command), plan, state, command)
         case AdvanceLoop():
             return _keeping(_advance_loop(plan, state, command), plan, state, command)
-        case StartChild() | ReturnChild() if state.finished:
+        case StartChild() | ReturnChild() | AbandonRun() if state.finished:
             return Refusal(Code.RUN_FINISHED)
         case StartChild():
             return _recorded(plan, state, e.ChildStarted(command.workflow, command.session, state.activity))
@@ -147,8 +147,6 @@ def _outcome(plan: Plan, state: RunState, command: Command) -> Decided | Refusal
             return replace(_recorded(plan, state, event), notices=NO_NOTICES.plus(kept))
         case ResolveGap():
             return _recorded(plan, state, e.GapResolved(command.gap, command.summary, command.channel))
-        case AbandonRun() if state.finished:
-            return Refusal(Code.RUN_FINISHED)
         case AbandonRun():
             draft = Draft(plan, state, EXECUTION, command.now)
             draft.abandon_children()
@@ -243,7 +241,7 @@ def _keeping(
     outcome: Decided | Refusal, plan: Plan, state: RunState, command: _Progress
 ) -> Decided | Refusal:
     """Keep the variables that came with a refused command, but for what a question owns (rule 19)."""
-    if not isinstance(outcome, Refusal) or not command.variables:
+    if not isinstance(outcome, Refusal) or not command.variables or state.finished:
         return outcome
     taken, notices = unowned(plan, state, command.variables, due_roots(plan, state, command.policy))
     kept = (e.ContextSet(taken),) if taken else ()

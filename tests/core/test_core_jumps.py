@@ -337,3 +337,13 @@ def test_a_gate_that_the_answer_brings_back_is_asked_before_its_exit(policy: Sur
     assert isinstance(go(story, "look").outcome, Refusal)
     answered(story, "risk", "yes")
     assert is_at(go(story, "look"), "look")
+
+
+def test_an_exit_that_never_stop_decides_on_the_way_waives_nothing_of_another() -> None:
+    """The walk to another target passes what stands after the gate whose default leads elsewhere."""
+    leave = Gate("leave", "Leave", "Leave?", (Option("look", "Look", effect=Effect(transition_to="look")),))
+    flow = activities(Activity("plan", "Plan", (leave, Step("build", "Build"))), activity("look"))
+    story = given(flow, SESSION, "never-stop").start()
+    go(story, "plan")
+    go(story, "__terminal__")
+    assert [event.step for event in only(story.events, e.StepCompleted)] == ["build"]

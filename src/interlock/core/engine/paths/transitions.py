@@ -62,15 +62,16 @@ def _entered(draft: Draft, command: EnterActivity) -> Refusal | None:
 
 def _claim(draft: Draft, command: EnterActivity) -> Refusal | None:
     """Claim the rest of the activity and take the exit that the agent names."""
-    decided = draft.state.exit_to
-    chosen = chosen_exit(draft.plan, draft.state) if decided is not None else None
-    astray = chosen is not None and _matching(draft, (Exit(chosen.to, open=True),), command.target) is None
-    if astray:  # only the exit that was decided waives steps and gates that remain (rule 23)
-        draft.state = replace(draft.state, exit_to=None)
-    arrival = Walk(draft, command).go()
-    if isinstance(arrival, Refusal):
-        about = {**arrival.about, "decided_exit": chosen.to} if chosen and astray else arrival.about
-        return replace(arrival, about=about)
+    walk, arrival = Walk(draft, command), None
+    decided, astray = draft.state.exit_to, _other_exit(draft, command.target)
+    while arrival is None or astray:  # never-stop mode may decide an exit on the way
+        if astray:  # only the exit that was decided waives steps and gates that remain (rule 23)
+            decided, draft.state = draft.state.exit_to, replace(draft.state, exit_to=None)
+        arrival = walk.go()
+        if isinstance(arrival, Refusal):
+            about = {**arrival.about, "decided_exit": astray} if astray else arrival.about
+            return replace(arrival, about=about)
+        astray = _other_exit(draft, command.target)
     assert not isinstance(arrival, (NeedAnswer, Done)), "a walk without a gate to reach ends at the exits"
     draft.state = replace(draft.state, exit_to=draft.state.exit_to or decided)
     listed = exits(draft.plan, draft.state)
@@ -80,6 +81,15 @@ def _claim(draft: Draft, command: EnterActivity) -> Refusal | None:
     _advise_condition(draft, command)
     _cross(draft, named.to, via="claim" if named.unset else "transition")
     return None
+
+
+def _other_exit(draft: Draft, target: str) -> str:
+    """Name the exit that an answer has decided, if it is not the target; empty otherwise."""
+    if draft.state.exit_to is None:
+        return ""
+    chosen = chosen_exit(draft.plan, draft.state)
+    is_target = chosen is None or _matching(draft, (Exit(chosen.to, open=True),), target) is not None
+    return "" if is_target or chosen is None else chosen.to
 
 
 def _jump(draft: Draft, command: EnterActivity, listed: tuple[Exit, ...]) -> Refusal | None:

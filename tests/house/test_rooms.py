@@ -99,6 +99,13 @@ def test_the_core_knows_no_clock_disk_or_threads(module: Module) -> None:
     assert impurities(module) == set()
 
 
+def test_the_guard_knows_nothing_of_the_engine() -> None:
+    guard = [module for module in CORE if module.package == "interlock.core.guard"]
+    names = {name for module in guard for name in imported_names(module)}
+    assert "interlock.core.definition.program" in names
+    assert not any(name.startswith("interlock.core.engine") for name in names)
+
+
 def test_all_packages_of_the_core_are_checked() -> None:
     packages = {module.package for module in CORE}
     assert {"interlock.core", "interlock.core.definition", "interlock.core.run", "interlock.core.engine"} <= (

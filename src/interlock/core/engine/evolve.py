@@ -112,7 +112,7 @@ def evolve(state: RunState, event: e.Event) -> RunState:
             return replace(state, status=event.status, finished_at=event.at, next_key=END, open=None)
         case e.RunAbandoned():
             return abandoned(state, event.how)
-        case e.DivergenceRecorded() | e.ValidationPerformed():
+        case e.TermsApplied() | e.DivergenceRecorded() | e.ValidationPerformed():
             return state
         case _:
             assert_never(event)

@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from interlock.core.definition.workflow import Capability
 from interlock.core.run.channels import Channel
-from interlock.core.run.preferences import DecisionPolicy, Enforcement, Preferences, SessionTerms
+from interlock.core.run.preferences import Autonomy, DecisionPolicy, Enforcement, Preferences, SessionTerms
 from interlock.core.run.reasons import Blocker, Category, Severity
 from interlock.core.run.state import Abandonment, CapabilityStatus, LoopDecision
 from interlock.core.values import Json
@@ -33,6 +33,15 @@ class RunStarted(RunEvent, frozen=True, tag="run_started"):
     surface: str = "execution"
     policy: DecisionPolicy = "auto"
     enforcement: Enforcement = "strict"
+
+
+class TermsApplied(RunEvent, frozen=True, tag="terms_applied"):
+    """The terms of this command and those after it, and the channel by which the user can be asked."""
+
+    decisions: DecisionPolicy
+    enforcement: Enforcement
+    autonomy: Autonomy
+    asks_by: Channel | None = None
 
 
 class ContextSet(RunEvent, frozen=True, tag="context_set"):
@@ -281,6 +290,7 @@ class RunAbandoned(RunEvent, frozen=True, tag="run_abandoned"):
 
 Event: TypeAlias = (
     RunStarted
+    | TermsApplied
     | ContextSet
     | ActivityEntered
     | ActivityLeft

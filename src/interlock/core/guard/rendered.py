@@ -1,0 +1,76 @@
+"""Questions as the guard renders them, from its own variables, to compare them with what was recorded."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from interlock.core.definition.conditions import Scope, variables_of
+from interlock.core.definition.program import ENTRANCE, Plan
+from interlock.core.definition.prompts import interpolate, rendered_option, variables_in
+from interlock.core.definition.workflow import Gate, Option, Step, UserInput, Workflow
+from interlock.core.run.questions import Question
+from interlock.core.values import Missing
+
+APPROVE = "approve"
+_APPROVAL = (Option(APPROVE, "Approve"), Option("reject", "Reject"))
+
+
+def gate_question(plan: Plan, scope: Scope, gate: Gate, confirms: Step | None) -> Question:
+    """Render the question of a gate, or of the confirmation of a step."""
+    shown = list(_shown(gate))
+    paths = [*shown, *variables_of(gate.condition)]
+    paths += (name for option in gate.options for name in option.effect.set_variables)
+    if confirms is not None and not isinstance(confirms.confirm, bool):
+        paths += variables_of(confirms.confirm)
+    unset = {root(path) for path in shown if isinstance(scope.value(path), Missing)}
+    options = tuple(rendered_option(option, scope) for option in gate.options)
+    name, text = interpolate(gate.name, scope), interpolate(gate.message, scope)
+    return Question(gate.id, name, text, options, tuple(_roots(plan, paths) - unset))
+
+
+def input_question(plan: Plan, scope: Scope, step: Step, need: UserInput) -> Question:
+    """Render what only the user can give to a step."""
+    title, text = interpolate(step.title, scope), interpolate(need.question, scope)
+    options = _APPROVAL if need.is_approval else ()
+    roots = _roots(plan, variables_in(need.question)) - {root(need.key or "")}
+    return Question(input_id(step, need), title, text, options, tuple(roots))
+
+
+def input_id(step: Step, need: UserInput) -> str:
+    """The name under which the answer to a step's own question is recorded."""
+    return need.key or f"{step.id}:{need.reason}"
+
+
+def entrance(workflow: Workflow) -> Gate:
+    """The question which of several independent activities to begin with."""
+    return Gate(
+        id=ENTRANCE,
+        name="Choose an activity",
+        message=f"'{workflow.name}' has independent activities. Which one fits the goal?",
+        options=tuple(
+            Option(activity.id, activity.name, activity.problem or activity.description)
+            for activity in workflow.activities
+        ),
+    )
+
+
+def root(path: str) -> str:
+    """The variable that a path leads into."""
+    return path.partition(".")[0]
+
+
+def _shown(gate: Gate) -> Iterator[str]:
+    yield from variables_in(gate.name)
+    yield from variables_in(gate.message)
+    for option in gate.options:
+        for text in (option.label, option.description, *option.effect.set_variables.values()):
+            yield from variables_in(text) if isinstance(text, str) else ()
+
+
+def _roots(plan: Plan, paths: Iterable[str]) -> set[str]:
+    """The roots of paths; a mode that supplies one of them by default adds what turns it on."""
+    roots = set(map(root, paths))
+    for mode in plan.workflow.modes:
+        if not roots.isdisjoint(map(root, mode.defaults)):
+            roots.add(root(mode.activation_variable))
+    return roots

@@ -1,0 +1,221 @@
+"""What the guard refuses: honest logs with one thing changed, each by the promise that it breaks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from interlock.core.definition.conditions import Compare
+from interlock.core.definition.program import Plan
+from interlock.core.definition.workflow import (
+    Activity,
+    Contract,
+    Effect,
+    Gate,
+    Loop,
+    Option,
+    Step,
+    UserInput,
+    Variable,
+)
+from interlock.core.guard.audit import Audit, learned
+from interlock.core.guard.inspection import inspect
+from interlock.core.run import events as e
+from interlock.core.run.commands import EnterActivity, Terms
+from interlock.core.run.preferences import PRESETS, Preferences
+from interlock.core.run.surface_policy import SESSION
+from support.story import Story, activities, given, one_activity, only
+
+OPTIONS = (Option("yes", "Yes", effect=Effect({"approved": True})), Option("no", "No"))
+SHIP = Gate("ship", "Ship", "Ship {{version}}?", OPTIONS)
+BUILD, DEPLOY = Step("build", "Build"), Step("deploy", "Deploy")
+VERDICT = {"kind": "wr.decision", "checkpointId": "ship", "optionId": "yes"}
+Change = Callable[[Sequence[e.Event]], Sequence[e.Event]]
+
+
+def shipped() -> Story:
+    """An honest run: build, ask, deploy, end."""
+    story = given(one_activity(BUILD, SHIP, DEPLOY)).start(version="1.0")
+    return story.ack().ack(VERDICT).ack()
+
+
+def found(plan: Plan, events: Sequence[e.Event]) -> str | None:
+    """Judge a log as one command, and name the promise that it breaks."""
+    violation = inspect(plan, Audit(), events)
+    return None if violation is None else violation.invariant
+
+
+def without(kind: type) -> Change:
+    return lambda events: [event for event in events if not isinstance(event, kind)]
+
+
+def changed(kind: type, **fields: Any) -> Change:
+    return lambda events: [replace(event, **fields) if isinstance(event, kind) else event for event in events]
+
+
+def before_answer(*added: e.Event) -> Change:
+    def insert(events: Sequence[e.Event]) -> Sequence[e.Event]:
+        at = next(index for index, event in enumerate(events) if isinstance(event, e.GateResolved))
+        return [*events[:at], *added, *events[at:]]
+
+    return insert
+
+
+def after_answer(*added: e.Event) -> Change:
+    def insert(events: Sequence[e.Event]) -> Sequence[e.Event]:
+        at = next(index for index, event in enumerate(events) if isinstance(event, e.GateResolved))
+        return [*events[: at + 1], *added, *events[at + 1 :]]
+
+    return insert
+
+
+def test_an_honest_log_breaks_no_promise() -> None:
+    story = shipped()
+    assert story.state.status == "complete"
+    assert found(story.plan, story.events) is None
+
+
+@pytest.mark.parametrize(
+    ("change", "promise"),
+    [
+        (without(e.GateResolved), "I1"),
+        (without(e.GatePassed), "I1"),
+        (without(e.QuestionShown), "I2"),
+        (without(e.StepCompleted), "I1"),
+        (without(e.ActivityLeft), "I1"),
+        (lambda events: [*events[:-4], *events[-2:]], "I1"),
+        (lambda events: [*events, events[-3]], "I7"),
+        (lambda events: [events[0], *events], "I7"),
+        (changed(e.GateResolved, key="another"), "I1"),
+        (changed(e.GateResolved, question="Ship 2.0?"), "I2"),
+        (changed(e.GateResolved, shown="sha256:0"), "I2"),
+        (changed(e.QuestionShown, question="Ship nothing?"), "I2"),
+        (changed(e.QuestionShown, roots=()), "I2"),
+        (changed(e.GateResolved, option="perhaps"), "I2"),
+        (changed(e.GateResolved, sets={"approved": True, "version": "2.0"}), "I4"),
+        (changed(e.GateResolved, transition_to="__terminal__"), "I4"),
+        (changed(e.GateResolved, channel="server", how="auto_advanced"), "I1"),
+        (changed(e.GateResolved, next="step:deploy"), "I1"),
+        (changed(e.GatePassed, next="end"), "I1"),
+        (changed(e.GatePassed, because="optional"), "I1"),
+        (changed(e.GatePassed, because="condition"), "I1"),
+        (changed(e.GatePassed, because="advisory"), "I1"),
+        (changed(e.RunStarted, policy="user"), "I6"),
+        (before_answer(e.ContextSet({"version": "2.0"})), "I4"),
+        (after_answer(e.ContextSet({"approved": False})), "I4"),
+        (after_answer(e.ContextSet({"approved": False}, by="build")), "I4"),
+        (after_answer(e.ContextSet({"approved": False}, "reask")), "I4"),
+        (before_answer(e.QuestionDeclined("ship", "ship", "", 0, "elicitation")), "I3"),
+        (before_answer(e.TermsApplied("user", "strict", "guided")), "I3"),
+        (before_answer(e.TermsApplied("auto", "strict", "guided", "elicitation")), "I3"),
+        (before_answer(e.TermsApplied("agent", "advisory", "full_auto_never_stop")), "I6"),
+        (changed(e.RunCompleted, status="complete_with_gaps"), "I1"),
+    ],
+)
+def test_a_changed_log_breaks_a_promise(change: Change, promise: str) -> None:
+    story = shipped()
+    assert found(story.plan, change(story.events)) == promise
+
+
+def test_a_closed_gap_of_the_user_needs_the_user() -> None:
+    story = given(one_activity(SHIP), mode="never-stop").start(version="1").ack()
+    (gap,) = only(story.events, e.GapRecorded)
+    assert gap.category == "user_only_dependency"
+    plan, audit = story.plan, learned(Audit(), story.events)
+    assert audit.status == "complete_with_gaps"
+    closing = inspect(plan, audit, [e.GapResolved(1, "asked later", "agent")])
+    assert closing is not None
+    assert closing.invariant == "I7"
+    assert inspect(plan, audit, [e.GapResolved(1, "asked later", "console")]) is None
+
+
+def test_what_never_stop_decides_needs_its_gap() -> None:
+    story = given(one_activity(SHIP), mode="never-stop").start(version="1").ack()
+    assert found(story.plan, without(e.GapRecorded)(story.events)) == "I1"
+
+
+def test_terms_are_loosened_only_by_the_user() -> None:
+    plan = Plan(one_activity(BUILD))
+    start = e.RunStarted("test.flow", "sha256:0", "test", Preferences(), 0)
+    change = e.PreferencesChanged(PRESETS["never-stop"], "auto", "strict", "server")
+    assert found(plan, [start, change]) == "I6"
+    assert found(plan, [start, replace(change, channel="cli")]) is None
+
+
+def test_a_step_is_not_completed_without_its_artifact_or_notes() -> None:
+    contract = Contract("test.report", "report", example={"kind": "report"})
+    story = given(one_activity(Step("build", "Build", contracts=(contract,)))).start()
+    story.ack({"kind": "report"})
+    assert found(story.plan, story.events) is None
+    assert found(story.plan, changed(e.StepCompleted, brought=())(story.events)) == "I5"
+
+
+def test_a_step_is_not_completed_without_what_only_the_user_gives() -> None:
+    need = UserInput("needs_user_approval", "Spend it?", "spend")
+    story = given(one_activity(Step("pay", "Pay", user_input=(need,)))).start().ack(spend="approve")
+    assert found(story.plan, story.events) is None
+    assert found(story.plan, without(e.GateResolved)(story.events)) == "I1"
+    assert found(story.plan, without(e.QuestionShown)(story.events)) == "I2"
+    assert found(story.plan, changed(e.GateResolved, option="reject")(story.events)) == "I1"
+
+
+def test_a_loop_is_not_left_while_a_round_is_due() -> None:
+    loop = Loop("each", "Each", "forEach", (BUILD, SHIP), items="things")
+    story = given(one_activity(loop)).start(things=[1, 2], version="1")
+    for _ in "12":
+        story.ack().ack(VERDICT)
+    assert found(story.plan, story.events) is None
+    at = next(index for index, event in enumerate(story.events) if isinstance(event, e.LoopIterated))
+    end = next(index for index, event in enumerate(story.events) if isinstance(event, e.LoopLeft))
+    assert found(story.plan, [*story.events[:at], *story.events[end:]]) == "I8"
+    first_round_again = changed(e.LoopIterated, iteration=0)
+    assert found(story.plan, first_round_again(story.events)) == "I8"
+
+
+def test_a_gate_whose_condition_turns_true_is_judged_when_its_activity_is_left() -> None:
+    late = Gate("late", "Late", "Really?", OPTIONS[1:], condition=Compare("risky", "==", True))
+    story = given(one_activity(late, BUILD)).start()
+    passed = [*story.events, *only(story.ack().events, e.StepCompleted)]
+    rest = story.events[len(passed) :]
+    turned = [*passed, e.ContextSet({"risky": True}), *rest]
+    assert found(story.plan, story.events) is None
+    assert found(story.plan, turned) == "I1"
+
+
+def test_a_variable_has_its_declared_type() -> None:
+    flow = one_activity(BUILD, variables=(Variable("ready", "boolean", typed=True),))
+    story = given(flow).start(ready=True)
+    assert found(story.plan, changed(e.ContextSet, delta={"ready": "yes"})(story.events)) == "I9"
+
+
+@pytest.mark.parametrize("target", ["ship", "__terminal__"])
+def test_no_jump_leaves_out_a_required_gate(target: str) -> None:
+    plan, review, ship = (
+        Activity("plan", "Plan", (BUILD,)),
+        Activity("review", "Review", (SHIP,)),
+        Activity("ship", "Ship", (DEPLOY,)),
+    )
+    from interlock.core.definition.workflow import Transition
+
+    flow = activities(
+        replace(plan, transitions=(Transition("review"),)),
+        replace(review, transitions=(Transition("ship"),)),
+        ship,
+    )
+    story = given(flow, SESSION).start(version="1")
+    story.when(EnterActivity(SESSION, 0, Terms(), "plan"))
+    done = e.StepCompleted("build", "build", "end", claimed=True)
+    jump = e.ActivityLeft("plan", target, "jump")
+    assert found(story.plan, [*story.events, done, jump]) == "I1"
+    assert found(story.plan, [*story.events, done, replace(jump, to="review", via="transition")]) is None
+
+
+def test_an_abandoned_run_takes_nothing() -> None:
+    story = given(one_activity(BUILD)).start()
+    gone = e.RunAbandoned("cli", 1)
+    completed = e.StepCompleted("build", "build", "end")
+    assert found(story.plan, [*story.events, gone]) is None
+    assert found(story.plan, [*story.events, gone, completed]) == "I7"

@@ -18,6 +18,7 @@ from interlock.core.definition.program import AskGate, ConfirmStep, DoStep, Ente
 from interlock.core.definition.workflow import TERMINAL, Workflow, walk
 from interlock.core.engine.decide import decide
 from interlock.core.engine.evolve import evolve, evolved
+from interlock.core.guard.audit import Audit, learned
 from interlock.core.run import events as e
 from interlock.core.run.commands import (
     AcknowledgeStep,
@@ -34,7 +35,7 @@ from interlock.core.run.commands import (
     StartRun,
     Terms,
 )
-from interlock.core.run.outcomes import Decided, Done, NeedAnswer, NeedInput, NeedStep, Refusal
+from interlock.core.run.outcomes import Code, Decided, Done, NeedAnswer, NeedInput, NeedStep, Refusal
 from interlock.core.run.output import Output
 from interlock.core.run.preferences import PRESETS, Mode
 from interlock.core.run.state import RunState, instance
@@ -63,24 +64,29 @@ class Run:
     def __init__(self, workflow: Workflow, mode: Mode = "guided") -> None:
         self.plan = Plan(workflow)
         self.state = RunState()
+        self.audit = Audit()
         self.events: list[e.Event] = []
         self.now = 1_000_000
         self.outcome: Decided | Refusal | None = None
         self.mode = mode
 
     def start(self, variables: dict[str, Any], policy: SurfacePolicy = EXECUTION) -> Run:
-        return self.do(StartRun(policy, self.now, "sha256:0", "test", PRESETS[self.mode], variables))
+        self.audit = Audit()
+        loosest = Terms("agent", "advisory")  # a command is decided under these or tighter ones
+        preferences = PRESETS[self.mode]
+        return self.do(StartRun(policy, self.now, "sha256:0", "test", preferences, variables, loosest))
 
     def do(self, command: Command) -> Run:
         self.now += 500
-        outcome = decide(self.plan, self.state, command)
+        outcome = decide(self.plan, self.state, command, self.audit)
         self.outcome = outcome
         if isinstance(outcome, Refusal):
+            assert outcome.code is not Code.GUARD_REFUSED, outcome.about
             assert all(words(outcome).message and words(outcome).next_action for words in TABLES)
             self._keep(outcome.kept, evolved(self.state, outcome.kept))
             return self
         if outcome.blockers:
-            assert {type(event) for event in outcome.events} == {e.ValidationPerformed}
+            assert {type(event) for event in outcome.events} - {e.TermsApplied} == {e.ValidationPerformed}
             return self
         assert evolved(self.state, outcome.events) == outcome.state
         self._keep(outcome.events, outcome.state)
@@ -91,10 +97,14 @@ class Run:
         assert [stored(event, e.Event) for event in events] == list(events)
         self.events += events
         self.state = state
+        self.audit = stored(learned(self.audit, events), Audit)
+        assert self.audit.variables == self.state.variables
 
     def change_mode(self, mode: Mode) -> None:
         """What a person does to a tip, at any moment (rule 29)."""
-        event = e.PreferencesChanged(PRESETS[mode])
+        event = e.PreferencesChanged.to(
+            msgspec.structs.replace(self.state.terms, preferences=PRESETS[mode]), "cli"
+        )
         self._keep([event], evolve(self.state, event))
 
     def ack(self, output: Output, variables: dict[str, Any]) -> Run:
@@ -391,6 +401,7 @@ def test_the_state_does_not_grow_with_the_run(workflow: Workflow, laps: int) -> 
             run.ack(Output(), {})
         sizes.append(len(run.state.done) + len(run.state.answers) + len(run.state.frames))
         run.state = msgspec.structs.replace(run.state, status="in_progress", left_to=first)
+        run.audit = msgspec.structs.replace(run.audit, status="in_progress", left_to=first)
     assert len(set(sizes[1:])) == 1
     assert len(run.state.completed) <= len(workflow.activities)
 

@@ -35,7 +35,7 @@ def report_of(agent: Agent, session_id: str) -> ChainReport:
 
 def test_a_changed_node_state_refuses_progress(agent: Agent) -> None:
     here = agent.ack("noted")
-    alter(agent, "UPDATE nodes SET state = replace(state, 'step:second', 'step:third_') WHERE node = 1")
+    alter(agent, "UPDATE nodes SET state = (SELECT state FROM nodes WHERE node = 0) WHERE node = 1")
     refused = agent.ack(at=here)
     assert refused["code"] == "SESSION_NOT_HEALTHY"
     assert "doctor --repair" in refused["details"]["suggestion"]
@@ -100,6 +100,7 @@ def test_other_sessions_go_on(agent: Agent) -> None:
 def test_a_damaged_page_is_never_answered_from(agent: Agent, bench: Bench) -> None:
     here = agent.ack("noted")
     agent.ledger.store.close()
+    bench.judges = False
     file = bench.folder / "interlock.db"
     content = bytearray(file.read_bytes())
     for target in range(PAGE_SIZE, len(content), 97):

@@ -11,6 +11,7 @@ from interlock.core.definition.program import Plan
 from interlock.core.definition.workflow import Activity, Item, Workflow
 from interlock.core.engine.decide import decide
 from interlock.core.engine.evolve import evolved
+from interlock.core.guard.audit import Audit, learned
 from interlock.core.run.commands import (
     AcknowledgeStep,
     Command,
@@ -18,7 +19,16 @@ from interlock.core.run.commands import (
     Terms,
 )
 from interlock.core.run.events import Event
-from interlock.core.run.outcomes import Awaited, Decided, NeedAnswer, NeedInput, NeedLoop, NeedStep, Refusal
+from interlock.core.run.outcomes import (
+    Awaited,
+    Code,
+    Decided,
+    NeedAnswer,
+    NeedInput,
+    NeedLoop,
+    NeedStep,
+    Refusal,
+)
 from interlock.core.run.output import Output
 from interlock.core.run.preferences import PRESETS, Mode
 from interlock.core.run.state import RunState
@@ -33,22 +43,29 @@ class Story:
         self.policy = policy
         self.mode = mode
         self.state = RunState()
+        self.audit = Audit()
         self.events: list[Event] = []
         self.outcome: Decided | Refusal | None = None
         self.now = 1_000_000
 
     def start(self, **variables: Any) -> Story:
-        return self.when(StartRun(self.policy, self.now, "sha256:0", "test", PRESETS[self.mode], variables))
+        loosest = Terms("agent", "advisory")  # a command is decided under these or tighter ones
+        preferences = PRESETS[self.mode]
+        return self.when(StartRun(self.policy, self.now, "sha256:0", "test", preferences, variables, loosest))
 
     def when(self, command: Command) -> Story:
-        outcome = decide(self.plan, self.state, command)
+        outcome = decide(self.plan, self.state, command, self.audit)
         self.outcome = outcome
+        assert not (isinstance(outcome, Refusal) and outcome.code is Code.GUARD_REFUSED), outcome.about
         if isinstance(outcome, Decided):
             assert evolved(self.state, [] if outcome.blockers else outcome.events) == outcome.state
             self.events += outcome.events
+            self.audit = learned(self.audit, [] if outcome.blockers else outcome.events)
             self.state = outcome.state
+            assert outcome.blockers or self.audit.variables == self.state.variables
         else:
             self.events += outcome.kept
+            self.audit = learned(self.audit, outcome.kept)
             self.state = evolved(self.state, outcome.kept)
         return self
 

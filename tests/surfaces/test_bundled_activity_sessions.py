@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from interlock.authoring.library import BUNDLED, Library, Loaded
 from interlock.core.definition.program import Plan
 from interlock.core.definition.workflow import Activity, Gate, Loop, Option, Step, Workflow
-from interlock.core.engine.decide import decide
+from interlock.core.engine.decide import outcome_of
 from interlock.core.engine.evolve import evolved
 from interlock.core.run import events as e
 from interlock.core.run.commands import (
@@ -116,7 +116,7 @@ class Session:
         self.do(StartRun(SESSION, 0, loaded(name).hash, "bundled", Preferences()))
 
     def do(self, command: Command) -> Decided:
-        made = decided(decide(self.plan, self.state, command))
+        made = decided(outcome_of(self.plan, self.state, command))
         assert {notice.code for notice in made.notices.listed} <= {"VARIABLE_NOT_SET"}
         self.state = made.state
         return made
@@ -124,7 +124,7 @@ class Session:
     def leave(self, target: str, produced: Mapping[str, Any]) -> str | None:
         """Ask for the next activity; name the gate that refuses it. What was sent is kept (rule 19)."""
         command = EnterActivity(SESSION, 0, TERMS, target, variables=produced)
-        outcome = decide(self.plan, self.state, command)
+        outcome = outcome_of(self.plan, self.state, command)
         while isinstance(outcome, Refusal) and outcome.code is Code.INPUT_REQUIRED:
             command, outcome = self.whole(command, outcome)
         if isinstance(outcome, Decided):
@@ -139,7 +139,7 @@ class Session:
         self.state = evolved(self.state, lacking.kept)
         names: Any = lacking.about["variables"]
         command = replace(command, variables={name: sample(self.plan, name) for name in names})
-        return command, decide(self.plan, self.state, command)
+        return command, outcome_of(self.plan, self.state, command)
 
     def ask(self, gate: str, option: str, **shown: Any) -> None:
         self.do(OpenCheckpoint(SESSION, 0, TERMS, gate, agent="worker", variables=shown))
@@ -188,7 +188,7 @@ class Gated:
         self.do(StartRun(GATED, 0, "hash", "bundled", Preferences(), variables or {}))
 
     def do(self, command: Command) -> None:
-        made = decided(decide(self.plan, self.state, command))
+        made = decided(outcome_of(self.plan, self.state, command))
         assert {notice.code for notice in made.notices.listed} <= {"VARIABLE_NOT_SET"}
         self.state = made.state
 
@@ -197,7 +197,7 @@ class Gated:
         self.state = evolved(self.state, [e.ContextSet(stage.produced)])
         answers = dict(stage.answers)
         leave = EnterActivity(GATED, 9, TERMS, target)
-        while isinstance(held := decide(self.plan, self.state, leave), Refusal):
+        while isinstance(held := outcome_of(self.plan, self.state, leave), Refusal):
             self.state = evolved(self.state, held.kept)
             if held.code is Code.INPUT_REQUIRED:
                 names: Any = held.about["variables"]
@@ -247,7 +247,7 @@ def test_at_the_gated_surface_each_iteration_has_its_own_answer() -> None:
     gated = Gated(Workflow("w", "W", "", "1.0.0", (Activity("one", "One", (loop,)),)), {"things": [1, 2]})
     gated.do(EnterActivity(GATED, 0, TERMS, "one"))
     gated.do(ResolveCheckpoint(GATED, 9, TERMS, "agent", "ask", "yes"))
-    held = decide(gated.plan, gated.state, EnterActivity(GATED, 9, TERMS, "__terminal__"))
+    held = outcome_of(gated.plan, gated.state, EnterActivity(GATED, 9, TERMS, "__terminal__"))
     assert isinstance(held, Refusal)
     assert (held.code, held.about["instance"]) == (Code.GATE_UNANSWERED, "each@1::ask")
     gated.run(Stage("one", {}, [("ask", "yes")]), "__terminal__")

@@ -15,7 +15,7 @@ from interlock.authoring.library import BUNDLED, Library, Loaded
 from interlock.core.definition.program import Plan
 from interlock.core.definition.prompts import gate_prompt, step_prompt
 from interlock.core.definition.workflow import Workflow
-from interlock.core.engine.decide import decide
+from interlock.core.engine.decide import outcome_of
 from interlock.core.engine.evolve import evolved
 from interlock.core.run import events as e
 from interlock.core.run.commands import (
@@ -183,7 +183,7 @@ scripted = pytest.mark.parametrize(
 
 def started(name: str, preferences: Preferences = GUIDED) -> Decided:
     start = StartRun(EXECUTION, 0, loaded(name).hash, "bundled", preferences)
-    return decided(decide(Plan(compiled(name)), RunState(), start))
+    return decided(outcome_of(Plan(compiled(name)), RunState(), start))
 
 
 def played(
@@ -195,7 +195,7 @@ def played(
     while not isinstance(now.awaited, Done):
         assert len(walked.visited) < 300, walked.visited[-20:]
         walked.shown.append(shown(plan, now))
-        now = decided(decide(plan, now.state, move(now, script, walked.visited, surface)))
+        now = decided(outcome_of(plan, now.state, move(now, script, walked.visited, surface)))
         walked.events += now.events
     walked.state = now.state
     walked.activities = [event.activity for event in walked.events if isinstance(event, e.ActivityEntered)]
@@ -380,11 +380,11 @@ def test_what_a_child_returns_decides_how_the_parent_goes_on() -> None:
     plan, now, visited = Plan(compiled("work-packages")), started("work-packages"), list[str]()
     script = INITIATIVE.sending("run-package", {})
     while "ready-package" not in visited:
-        now = decided(decide(plan, now.state, move(now, script, visited)))
+        now = decided(outcome_of(plan, now.state, move(now, script, visited)))
     returned = e.ChildReturned("work-package", "s", "completed", {"outcome": "merged", "pr_url": "u"})
     state = evolved(now.state, [returned])
     for _ in ("run-package", "record-result"):
-        now = decided(decide(plan, state, move(now, script, visited)))
+        now = decided(outcome_of(plan, state, move(now, script, visited)))
         state = now.state
     assert isinstance(now.awaited, NeedStep)
     assert now.awaited.step.id == "ready-package"
@@ -455,4 +455,4 @@ def test_whatever_is_reported_and_answered_the_run_goes_on(name: str, data: st.D
                 command = AcknowledgeStep(EXECUTION, 0, TERMS, variables={name: [] for name in names})
             case other:
                 raise AssertionError(other)
-        now = decided(decide(plan, now.state, command))
+        now = decided(outcome_of(plan, now.state, command))

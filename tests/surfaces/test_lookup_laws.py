@@ -15,7 +15,7 @@ from interlock.authoring.library import Loaded
 from interlock.core.definition.conditions import Compare
 from interlock.core.definition.program import Plan
 from interlock.core.definition.workflow import Action, Activity, Loop, Step, Transition, Workflow
-from interlock.core.engine.decide import decide
+from interlock.core.engine.decide import outcome_of
 from interlock.core.run.commands import AcknowledgeStep, StartRun, Terms
 from interlock.core.run.outcomes import Decided, NeedStep
 from interlock.core.run.preferences import PRESETS
@@ -129,13 +129,13 @@ def named(items: list[dict[str, Any]], numbers: Iterator[int]) -> list[dict[str,
 def visited(workflow: Workflow, context: dict[str, Any]) -> list[str]:
     """What a guided execution run hands out, each visit numbered as rule 38 says."""
     plan, seen = Plan(workflow), list[str]()
-    run = decide(plan, RunState(), StartRun(EXECUTION, 0, "h", "s", PRESETS["guided"], context))
+    run = outcome_of(plan, RunState(), StartRun(EXECUTION, 0, "h", "s", PRESETS["guided"], context))
     while len(seen) < CAP:
         assert isinstance(run, Decided)
         if not isinstance(run.awaited, NeedStep):
             break
         seen.append(run.awaited.step.id)
-        run = decide(plan, run.state, AcknowledgeStep(EXECUTION, 0, Terms()))
+        run = outcome_of(plan, run.state, AcknowledgeStep(EXECUTION, 0, Terms()))
     return [f"{name}-{n}" if (n := seen[:at].count(name) + 1) > 1 else name for at, name in enumerate(seen)]
 
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from interlock.core.definition.program import Plan, confirmation
 from interlock.core.definition.workflow import TERMINAL, Activity, Gate, Loop, Option, Step, Workflow, walk
-from interlock.core.engine.decide import decide
+from interlock.core.engine.decide import outcome_of
 from interlock.core.engine.moves import Move, Moves, moves, settled_for_navigation
 from interlock.core.run.commands import (
     AcknowledgeStep,
@@ -131,7 +131,7 @@ def check(plan: Plan, state: RunState, terms: Terms) -> list[Decided]:
     for move in listed(found):
         assert not move.reason
         for command in ways_to_try(move):
-            outcome = decide(plan, state, under(command, terms))
+            outcome = outcome_of(plan, state, under(command, terms))
             assert isinstance(outcome, Decided), (move, outcome)
             assert not outcome.blockers
             outcomes.append(outcome)
@@ -139,11 +139,11 @@ def check(plan: Plan, state: RunState, terms: Terms) -> list[Decided]:
     for move in found.blocked:
         assert move.reason
         for command in ways_to_try(move):
-            assert isinstance(decide(plan, state, under(command, terms)), Refusal), move
+            assert isinstance(outcome_of(plan, state, under(command, terms)), Refusal), move
     for move in everything(plan.workflow, state):
         for command in ways_to_try(move):
             if signature(command) not in offered:
-                assert isinstance(decide(plan, state, under(command, terms)), Refusal), move
+                assert isinstance(outcome_of(plan, state, under(command, terms)), Refusal), move
     return outcomes
 
 
@@ -154,7 +154,7 @@ def test_whatever_is_listed_succeeds_and_nothing_else_does(data: st.DataObject) 
     plan = Plan(data.draw(workflows()))
     terms, mode = data.draw(TERMS), data.draw(MODES)
     start = StartRun(NAVIGATION, 0, "hash", "bundled", mode, data.draw(DELTAS))
-    here = decide(plan, RunState(), start)
+    here = outcome_of(plan, RunState(), start)
     assert isinstance(here, Decided)
     for _ in range(MOST_MOVES):
         outcomes = check(plan, here.state, terms)
@@ -171,17 +171,17 @@ def test_whatever_is_listed_succeeds_and_nothing_else_does(data: st.DataObject) 
 def test_what_a_move_asks_for_is_needed(data: st.DataObject) -> None:
     plan, terms = Plan(data.draw(workflows())), Terms()
     start = StartRun(NAVIGATION, 0, "hash", "bundled", PRESETS["guided"], data.draw(DELTAS))
-    here = decide(plan, RunState(), start)
+    here = outcome_of(plan, RunState(), start)
     assert isinstance(here, Decided)
     for _ in range(MOST_MOVES):
         found = moves(plan, here.state, terms, {})
         for move in found.required:
             bare = next(ways_to_try(Move(move.action, move.target, move.options)))
             if move.items is not None or move.variables:
-                assert isinstance(decide(plan, here.state, bare), Refusal)
+                assert isinstance(outcome_of(plan, here.state, bare), Refusal)
             if move.needs and isinstance(bare, AcknowledgeStep):
                 empty = AcknowledgeStep(NAVIGATION, 1, terms, step=move.target, reports=False)
-                assert isinstance(decide(plan, here.state, empty), Refusal)
+                assert isinstance(outcome_of(plan, here.state, empty), Refusal)
         outcomes = check(plan, here.state, terms)
         if not outcomes:
             return
@@ -197,21 +197,21 @@ def one_gate() -> Plan:
 @pytest.mark.parametrize("policy", ["auto", "user"])
 def test_where_the_user_has_decided_only_that_option_counts(policy: str) -> None:
     plan, terms = one_gate(), Terms(decisions=policy)  # type: ignore[arg-type]
-    started = decide(plan, RunState(), StartRun(NAVIGATION, 0, "h", "bundled", PRESETS["guided"]))
+    started = outcome_of(plan, RunState(), StartRun(NAVIGATION, 0, "h", "bundled", PRESETS["guided"]))
     assert isinstance(started, Decided)
     assert started.state.open is not None
     decisions = {started.state.open.shown: Decision("no", "cli")}
     found = moves(plan, started.state, terms, decisions)
     assert [move.options for move in found.required] == [("no",)]
     told = ResolveCheckpoint(NAVIGATION, 1, terms, "agent", "ship", "no", decisions=decisions)
-    assert isinstance(decide(plan, started.state, told), Decided)
+    assert isinstance(outcome_of(plan, started.state, told), Decided)
     contrary = ResolveCheckpoint(NAVIGATION, 1, terms, "agent", "ship", "yes", decisions=decisions)
-    assert isinstance(decide(plan, started.state, contrary), Refusal)
+    assert isinstance(outcome_of(plan, started.state, contrary), Refusal)
 
 
 def test_only_the_users_own_answer_opens_a_gate_under_policy_user() -> None:
     plan, terms = one_gate(), Terms(decisions="user")
-    started = decide(plan, RunState(), StartRun(NAVIGATION, 0, "h", "bundled", PRESETS["guided"]))
+    started = outcome_of(plan, RunState(), StartRun(NAVIGATION, 0, "h", "bundled", PRESETS["guided"]))
     assert isinstance(started, Decided)
     found = moves(plan, started.state, terms, {})
     assert not found.required

@@ -8,7 +8,6 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from interlock.authoring.library import Loaded
-from interlock.core.engine.decide import decide
 from interlock.core.run.commands import AcknowledgeStep, Decision
 from interlock.core.run.outcomes import Ask, Refusal
 from interlock.core.run.output import Output
@@ -84,11 +83,11 @@ class PlayedRun:
             asks_by="cli",
             client=CLIENT,
         )
-        decided = decide(attempt.plan, attempt.state, command)
+        decided = attempt.position.decide(command)
         while isinstance(decided, Ask):
             for question in decided.questions:
                 command = _told(command, question, turn)
-            decided = decide(attempt.plan, attempt.state, command)
+            decided = attempt.position.decide(command)
         if isinstance(decided, Refusal):
             return decided
         after = attempt.view(decided, command.terms)

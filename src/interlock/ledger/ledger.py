@@ -14,7 +14,8 @@ from msgspec.structs import replace
 from interlock.authoring.compile.ids import LEGACY_ID
 from interlock.authoring.library import Library, Loaded
 from interlock.core.definition.program import Plan
-from interlock.core.engine.decide import outcome_of
+from interlock.core.engine.decide import guarded, outcome_of
+from interlock.core.guard.audit import Audit
 from interlock.core.run.commands import StartRun, Terms
 from interlock.core.run.notices import Notice, Notices
 from interlock.core.run.outcomes import Decided
@@ -263,7 +264,7 @@ class Ledger(Positions):
             terms=self.settings.terms.within(began),
             activity=activity,
         )
-        decided = outcome_of(plan, RunState(), start)
+        decided = guarded(plan, Audit(), outcome_of(plan, RunState(), start))
         assert isinstance(decided, Decided), "a run can always be started"
         return decided
 

@@ -14,6 +14,10 @@ from interlock.core.definition.prompts import text_of
 from interlock.core.run.outcomes import Code, Refusal
 from interlock.core.values import Json
 
+REPORT = (
+    "Nothing was changed, and the same call is refused again; other calls work. "
+    "Tell the user to report it, with what `interlock verify` says about the session."
+)
 INBOX = "Tell the user to open the inbox (interlock inbox)."
 
 
@@ -58,6 +62,7 @@ _FIELDS: Mapping[Code, tuple[str, ...]] = {
     Code.INPUT_REQUIRED: ("step", "variables"),
     Code.OUTPUT_REQUIRED: ("step", "example", "examples"),
     Code.ROUND_DUE: ("loop", "iteration", "steps"),
+    Code.GUARD_REFUSED: ("invariant", "detail"),
 }
 
 
@@ -113,6 +118,8 @@ def _sentence(refusal: Refusal) -> str:
             return _missing(about)
         case Code.VARIABLES_TOO_LARGE:
             return f"The run's variables would have {about['bytes']} bytes; at most {about['most']} are kept."
+        case Code.GUARD_REFUSED:
+            return f"Interlock's guard refused this: {about['detail']} ({about['invariant']})."
         case Code.CHECKPOINT_NOT_FOUND:
             return f"Checkpoint not found: {about['checkpoint']} in activity {about['activity']}"
         case Code.CHECKPOINT_NOT_ACTIVE if "pending" in about:
@@ -140,8 +147,10 @@ def _sentence(refusal: Refusal) -> str:
         case Code.RESOLUTION_MODE:
             return "Exactly one of option_id, auto_advance, or condition_not_met must be provided."
         case Code.TOO_FAST:
-            text = f"Checkpoint response too fast ({_waited(about)} minimum)."
-            return f"{text} Present the checkpoint to the user before responding."
+            return (
+                f"Checkpoint response too fast ({_waited(about)} minimum). "
+                "Present the checkpoint to the user before responding."
+            )
         case Code.NOT_AUTO_ADVANCING if about.get("blocking"):
             text = "Blocking checkpoints require an explicit option_id from the user."
             return f"Cannot auto-advance blocking checkpoint {gate}. {text}"

@@ -19,6 +19,8 @@ from interlock.core.engine.gates import find_gate, loops_around, question_shown
 from interlock.core.engine.loops import again, begun, extent_of
 from interlock.core.engine.paths.transitions import enter
 from interlock.core.engine.settle import awaited, due_roots, entered
+from interlock.core.guard.audit import Audit, learn
+from interlock.core.guard.inspection import inspect
 from interlock.core.run import events as e
 from interlock.core.run.commands import (
     AbandonRun,
@@ -63,11 +65,43 @@ _Progress: TypeAlias = (
 _encode = msgspec.json.Encoder().encode
 
 
-def decide(plan: Plan, state: RunState, command: Command) -> Decided | Refusal | Ask:
+def decide(plan: Plan, state: RunState, command: Command, audit: Audit) -> Decided | Refusal | Ask:
     """Return the events of the command and what is awaited then, or why it is refused.
 
-    A command that answers for a user who can be asked is decided again once the user was asked. Who then
-    declines is not answered for by the agent (rule 27).
+    `audit` is what the guard has learned of the run: it has the last word.
+    """
+    outcome = _outcome_or_ask(plan, state, command)
+    if isinstance(outcome, Ask):
+        return outcome
+    return guarded(plan, audit, _under_terms(audit, state, command, outcome))
+
+
+def guarded(plan: Plan, audit: Audit, outcome: Decided | Refusal) -> Decided | Refusal:
+    """Return the outcome, unless its events break what Interlock promises: then nothing of it is kept."""
+    violation = inspect(plan, audit, outcome.events if isinstance(outcome, Decided) else outcome.kept)
+    if violation is None:
+        return outcome
+    about = {"invariant": violation.invariant, "detail": violation.detail}
+    return Refusal(Code.GUARD_REFUSED, about)
+
+
+def _under_terms(
+    audit: Audit, state: RunState, command: Command, outcome: Decided | Refusal
+) -> Decided | Refusal:
+    """Record first the terms that the command was decided under, if they have changed."""
+    if isinstance(command, (StartRun, ResumeWorker, StartChild, ReturnChild, AbandonRun, ResolveGap)):
+        return outcome
+    terms, asks_by = command.terms, None if isinstance(command, AdvanceLoop) else command.asks_by
+    applied = e.TermsApplied(terms.decisions, terms.enforcement, state.preferences.autonomy, asks_by)
+    is_known = learn(audit, applied) == audit
+    has_events = isinstance(outcome, Decided) or bool(outcome.kept)
+    return outcome if is_known or not has_events else kept_with(outcome, (applied,))
+
+
+def _outcome_or_ask(plan: Plan, state: RunState, command: Command) -> Decided | Refusal | Ask:
+    """Decide a command that answers for a user who can be asked again, once the user was asked.
+
+    Who then declines is not answered for by the agent (rule 27).
     """
     outcome = outcome_of(plan, state, command)
     if not isinstance(command, (AcknowledgeStep, EnterActivity, OpenCheckpoint, ResolveCheckpoint)):

@@ -146,6 +146,7 @@ class Code(StrEnum):
     ROUND_DUE = "ROUND_DUE"
     LOOP_ITEMS_REQUIRED = "LOOP_ITEMS_REQUIRED"
     VARIABLES_TOO_LARGE = "VARIABLES_TOO_LARGE"
+    GUARD_REFUSED = "GUARD_REFUSED"
 
 
 class Refusal(Struct, frozen=True):

@@ -8,6 +8,7 @@ from typing import Literal
 import msgspec
 from msgspec.structs import replace
 
+from interlock.core.guard.audit import Audit
 from interlock.core.run.channels import Channel
 from interlock.core.run.events import PreferencesChanged
 from interlock.core.run.preferences import (
@@ -25,7 +26,7 @@ from interlock.ledger.errors import LedgerError, not_healthy, unknown_session
 from interlock.ledger.ledger import Ledger
 from interlock.ledger.log.commit import Commit
 from interlock.ledger.log.health import damage
-from interlock.ledger.log.projection import Rows, state_of
+from interlock.ledger.log.projection import Rows, audited_state_of
 from interlock.ledger.queries.status import Shown, tips
 from interlock.ledger.retry import until_recorded
 from interlock.store.protocol import NodeRow, RunRow, SessionRow, SettingRow
@@ -60,7 +61,7 @@ def session_modes(ledger: Ledger, session: SessionRow) -> tuple[ModeLine, ...]:
     """Return the modes at the tips of a session's unfinished branches; without one, of its next run."""
     lines = tuple(
         _line(state.preferences, run.run_id, node.node)
-        for run, node, state, where in _open_nodes(ledger, session)
+        for run, node, state, _, where in _open_nodes(ledger, session)
         if where == "tip"
     )
     return lines or (_line(ledger.terms_within(session.session_id).preferences),)
@@ -75,7 +76,7 @@ def _line(chosen: Preferences, run_id: str | None = None, node: int | None = Non
 
 def _open_nodes(
     ledger: Ledger, session: SessionRow
-) -> Iterator[tuple[RunRow, NodeRow, RunState, Literal["tip", "earlier"]]]:
+) -> Iterator[tuple[RunRow, NodeRow, RunState, Audit, Literal["tip", "earlier"]]]:
     """Yield every node that can be continued, and whether it is the tip of its branch."""
     with ledger.store.reading() as reader:
         modes = {row.node: row.preferences for row in reader.modes(session.session_id)}
@@ -84,9 +85,9 @@ def _open_nodes(
                 continue
             ends = {node.node for node in tips(reader, run)}
             for node in reader.nodes(session.session_id, run.run):
-                state = state_of(node, modes.get(node.node))
+                state, audit = audited_state_of(node, modes.get(node.node))
                 if not state.finished:
-                    yield run, node, state, "tip" if node.node in ends else "earlier"
+                    yield run, node, state, audit, "tip" if node.node in ends else "earlier"
 
 
 @until_recorded
@@ -105,10 +106,11 @@ def set_session_mode(
         return not_healthy(session_id, reason)
     rows, later = Rows(loaded.session), ledger.terms_within(session_id)
     changes: dict[int, SessionTerms] = {}
-    for run, node, state, where in _open_nodes(ledger, loaded.session):
+    for run, node, state, audit, where in _open_nodes(ledger, loaded.session):
         chosen = preferences if where == "tip" else stricter(state.preferences, preferences)
         if chosen != state.preferences:
-            rows.runs[run.run], rows.nodes[node.node], rows.states[node.node] = run, node, state
+            rows.runs[run.run], rows.nodes[node.node] = run, node
+            rows.states[node.node], rows.audits[node.node] = state, audit
             changes[node.node] = replace(state.terms, preferences=chosen)
     if not changes and later.preferences == preferences:
         return 0

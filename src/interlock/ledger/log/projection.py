@@ -10,6 +10,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from interlock.core.engine.evolve import evolve, evolved
+from interlock.core.guard.audit import Audit, learn, learned
 from interlock.core.run.channels import Channel
 from interlock.core.run.events import (
     ActivityEntered,
@@ -47,7 +48,25 @@ from interlock.store.protocol import (
 )
 
 _encode = msgspec.json.Encoder().encode
-_state = LazyDecoder(RunState)
+
+
+class NodeState(Struct, frozen=True, array_like=True):
+    """The state of a run at a node, and what the guard has learned of it, as the row holds both.
+
+    `shared` says that the audit's variables and items are those of the state, and are stored once.
+    """
+
+    run: RunState
+    audit: Audit
+    shared: bool = True
+
+
+class _OnlyState(Struct, frozen=True, array_like=True):
+    run: RunState
+
+
+_node_state = LazyDecoder(NodeState)
+_state = LazyDecoder(_OnlyState)
 _change = LazyDecoder(PreferencesChanged)
 _declines = LazyDecoder(dict[str, Channel])
 
@@ -82,7 +101,7 @@ def notes_in(row: NodeRow | BlockedRow) -> list[StoredOutput]:
 def state_of(node: NodeRow, mode: bytes | None = None) -> RunState:
     """Return the state of a node, with the terms that were attached to it."""
     try:
-        state = _state.decode(node.state)
+        state = _state.decode(node.state).run
         return state if mode is None else evolve(state, _change.decode(mode))
     except (ValueError, TypeError) as error:
         raise RowDamaged(f"the state of node {node.node} of session {node.session_id}") from error
@@ -97,6 +116,33 @@ def terms_within(created: SessionCreated, modes: Sequence[ModeRow]) -> SessionTe
     return SessionTerms(change.effective, change.policy, change.enforcement)
 
 
+def audited_state_of(node: NodeRow, mode: bytes | None = None) -> tuple[RunState, Audit]:
+    """Return the state of a node and the guard's, with the terms that were attached to it."""
+    try:
+        stored = _node_state.decode(node.state)
+        state, audit = stored.run, stored.audit
+        if stored.shared:
+            frames = zip(audit.rounds, state.frames, strict=True)
+            rounds = tuple(replace(round_, items=frame.items) for round_, frame in frames)
+            audit = replace(audit, variables=state.variables, rounds=rounds)
+        if mode is not None:
+            change = _change.decode(mode)
+            state, audit = evolve(state, change), learn(audit, change)
+    except (ValueError, TypeError) as error:
+        raise RowDamaged(f"the state of node {node.node} of session {node.session_id}") from error
+    return state, audit
+
+
+def _stored_state(state: RunState, audit: Audit) -> bytes:
+    """Encode both for a row; what the user declined belongs to the run."""
+    state, audit = replace(state, declined={}), replace(audit, declined={})
+    items = [frame.items for frame in state.frames]
+    if audit.variables != state.variables or [round_.items for round_ in audit.rounds] != items:
+        return _encode(NodeState(state, audit, shared=False))
+    rounds = tuple(replace(round_, items=()) for round_ in audit.rounds)
+    return _encode(NodeState(state, replace(audit, variables={}, rounds=rounds)))
+
+
 class Rows:
     """The rows of one session while events are applied: all, or those that one command needs and changes."""
 
@@ -105,6 +151,7 @@ class Rows:
         self.runs: dict[int, RunRow] = {}
         self.nodes: dict[int, NodeRow] = {}
         self.states: dict[int, RunState] = {}
+        self.audits: dict[int, Audit] = {}
         self.blocked: dict[int, list[BlockedRow]] = {}
         self.notes: dict[int, list[int]] = {}
         self.left: set[int] = set()
@@ -251,13 +298,15 @@ def _apply_run_event(rows: Rows, event: Event, logged: Logged) -> None:
     if isinstance(event, PreferencesChanged) and logged.node in rows.nodes:
         assert logged.node is not None
         rows.modes.append(ModeRow(rows.session.session_id, logged.node, logged.index, _encode(event)))
-        rows.states[logged.node] = evolve(rows.states[logged.node], event)
+        _learn_at(rows, logged.node, event)
         return
     if isinstance(event, QuestionDeclined) and logged.node in rows.nodes:
         assert logged.node is not None
         assert logged.run is not None
-        state = with_declines(rows.states[logged.node], rows.runs[logged.run])
-        rows.states[logged.node] = evolve(state, event)
+        state, audit = rows.states[logged.node], rows.audits[logged.node]
+        known = with_declines(state, audit, rows.runs[logged.run])
+        rows.states[logged.node], rows.audits[logged.node] = known
+        _learn_at(rows, logged.node, event)
         _keep_declines(rows, logged.run, rows.states[logged.node])
         return
     if isinstance(event, (ActivityEntered, RunCompleted)):
@@ -266,10 +315,12 @@ def _apply_run_event(rows: Rows, event: Event, logged: Logged) -> None:
     rows.hold(logged.node, event)
 
 
-def with_declines(state: RunState, run: RunRow) -> RunState:
-    """Return a state with the questions that the user declined on any branch of its run (rule 27)."""
+def with_declines(state: RunState, audit: Audit, run: RunRow) -> tuple[RunState, Audit]:
+    """Return both with the questions that the user declined on any branch of their run (rule 27)."""
     declined = _declines.decode(run.declined) if run.declined else {}
-    return state if state.declined == declined else replace(state, declined=declined)
+    if state.declined == declined == audit.declined:
+        return state, audit
+    return replace(state, declined=declined), replace(audit, declined=declined)
 
 
 def _keep_declines(rows: Rows, number: int, state: RunState) -> None:
@@ -278,13 +329,22 @@ def _keep_declines(rows: Rows, number: int, state: RunState) -> None:
         rows.runs[number] = replace(rows.runs[number], declined=declined)
 
 
+def _learn_at(rows: Rows, node: int, event: Event) -> None:
+    """Apply an event that is attached to a node that exists."""
+    rows.states[node] = evolve(rows.states[node], event)
+    rows.audits[node] = learn(rows.audits[node], event)
+
+
 def _create_node(rows: Rows, created: NodeCreated, logged: Logged) -> None:
     assert logged.run is not None, "a node belongs to a run"
     parent = rows.nodes[created.parent] if created.parent is not None else None
     before = rows.states[parent.node] if parent else RunState()
-    state = evolved(with_declines(before, rows.runs[logged.run]), rows.release(created.node))
+    known = rows.audits[parent.node] if parent else Audit()
+    before, known = with_declines(before, known, rows.runs[logged.run])
+    events = rows.release(created.node)
+    state, audit = evolved(before, events), learned(known, events)
     _keep_declines(rows, logged.run, state)
-    body, outputs = _encode(replace(state, declined={}) if state.declined else state), rows.take_outputs()
+    body, outputs = _stored_state(state, audit), rows.take_outputs()
     is_step = created.edge != "note"
     above = parent.entries + rows.notes_towards(parent.node, None) if parent else 0
     node = NodeRow(
@@ -301,7 +361,7 @@ def _create_node(rows: Rows, created: NodeCreated, logged: Logged) -> None:
         created_at=logged.at,
         outputs=_encode(outputs) if outputs else b"",
     )
-    rows.nodes[created.node], rows.states[created.node] = node, state
+    rows.nodes[created.node], rows.states[created.node], rows.audits[created.node] = node, state, audit
     if parent is not None and is_step:
         rows.left.add(parent.node)
     elif parent is not None:

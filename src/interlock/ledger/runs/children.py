@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from interlock.core.engine.decide import outcome_of
+from interlock.core.engine.decide import guarded, outcome_of
 from interlock.core.run.commands import AbandonRun, Command, ReturnChild, StartChild
 from interlock.core.run.events import ActivityEntered, ChildReturned, ChildStarted, GateResolved
 from interlock.core.run.outcomes import Decided, Refusal
@@ -85,7 +85,7 @@ def given_up(positions: Positions, position: Position, command: AbandonRun) -> l
     """Abandon a run at its tip, with its children; the head stays in another run of the session."""
     if not position.is_tip:
         raise StoreConflict(position.session_id)  # it has advanced between the two reads
-    decided = outcome_of(position.plan, position.state, command)
+    decided = guarded(position.plan, position.audit, outcome_of(position.plan, position.state, command))
     if isinstance(decided, Refusal):
         return decided
     run, head = position.run.run, position.session
@@ -125,7 +125,7 @@ def _waiting_parent(positions: Positions, parent_id: str, child_id: str) -> Posi
 
 
 def _recorded(position: Position, command: Command, principal: str, now: int, key: str | None) -> Changes:
-    decided = outcome_of(position.plan, position.state, command)
+    decided = guarded(position.plan, position.audit, outcome_of(position.plan, position.state, command))
     assert isinstance(decided, Decided), "a child begins and returns while its parent runs"
     commit = Commit(position.rows(), principal, now)
     held = decided.state.open is not None

@@ -8,10 +8,12 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from interlock.core.definition.program import Plan
+from interlock.core.engine.decide import decide
 from interlock.core.engine.settle import awaited
-from interlock.core.run.commands import Decision, Terms
+from interlock.core.guard.audit import Audit
+from interlock.core.run.commands import Command, Decision, Terms
 from interlock.core.run.notices import NO_NOTICES, Notices
-from interlock.core.run.outcomes import Awaited, NeedAnswer, NeedInput, NeedStep
+from interlock.core.run.outcomes import Ask, Awaited, Code, Decided, NeedAnswer, NeedInput, NeedStep, Refusal
 from interlock.core.run.preferences import Preferences
 from interlock.core.run.reasons import Blocker
 from interlock.core.run.state import RunState
@@ -26,8 +28,8 @@ from interlock.store.protocol import LoadedRows, NodeRow, RunRow, SessionRow
 class Position(Struct, frozen=True):
     """A run at one node. `handle` and `agent` are the caller's; without a caller they are empty.
 
-    `recorded` is the node's own mode; that of `state` may be tighter in this process (rule 29). `kept` is the
-    context that blocked attempts at this node have sent (rule 10).
+    `recorded` is the node's own mode; that of `state` may be tighter in this process (rule 29). `audit` is
+    what the guard has learned, `kept` the context that blocked attempts at this node have sent (rule 10).
     """
 
     loaded: LoadedRows
@@ -35,6 +37,7 @@ class Position(Struct, frozen=True):
     run: RunRow
     plan: Plan
     state: RunState
+    audit: Audit
     recorded: Preferences
     kept: Variables = {}
     decisions: Mapping[str, Decision] = {}
@@ -61,12 +64,30 @@ class Position(Struct, frozen=True):
     def is_tip(self) -> bool:
         return tip_of(self.session, self.run) == self.node.node
 
+    def decide(self, command: Command) -> Decided | Refusal | Ask:
+        """Decide a command here; what the guard refuses is logged."""
+        outcome = decide(self.plan, self.state, command, self.audit)
+        if isinstance(outcome, Refusal) and outcome.code is Code.GUARD_REFUSED:
+            from logging import getLogger  # which most processes never need
+
+            invariant, detail = outcome.about["invariant"], outcome.about["detail"]
+            getLogger("interlock.guard").error(
+                "refused %s in %s, node %d: %s: %s",
+                type(command).__name__,
+                self.session_id,
+                self.node.node,
+                invariant,
+                detail,
+            )
+        return outcome
+
     def rows(self) -> Rows:
         """Return the rows that a command on this position may change."""
         rows = Rows(self.session)
         rows.runs[self.run.run] = self.run
         rows.nodes[self.node.node] = self.node
         rows.states[self.node.node] = replace(self.state, preferences=self.recorded)
+        rows.audits[self.node.node] = self.audit
         rows.blocked[self.node.node] = list(self.loaded.blocked)
         rows.notes[self.node.node] = [note.node for note in self.loaded.notes]
         if self.loaded.branches:

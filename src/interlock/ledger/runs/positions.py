@@ -16,7 +16,7 @@ from interlock.core.run.state import RunState
 from interlock.ledger.decisions.recorded import imported_up_to, recorded_decisions
 from interlock.ledger.errors import LedgerError, not_healthy, unknown_node, unknown_session
 from interlock.ledger.log.health import damage, intact
-from interlock.ledger.log.projection import kept_at, state_of, with_declines
+from interlock.ledger.log.projection import audited_state_of, kept_at, state_of, with_declines
 from interlock.ledger.runs.drift import DriftCheck
 from interlock.ledger.runs.pinned_workflows import Pins
 from interlock.ledger.runs.position import Position, tip_of
@@ -166,18 +166,19 @@ class Positions:
         if not intact(node.state, node.state_digest):
             return not_healthy(session_id, "a node's state does not match its digest")
         plan = self.pins.plan(self.content, run.workflow_hash)
-        state = with_declines(state_of(node, loaded.mode), run)
+        state, audit = with_declines(*audited_state_of(node, loaded.mode), run)
         if run.status == "abandoned" and state.abandoned is None:
             with self.store.reading() as reader:
                 tip = reader.node(session_id, tip_of(loaded.session, run))
             how = state_of(tip).abandoned if tip is not None else None
             if how is None:
                 return not_healthy(session_id, "nothing says who abandoned its run")
-            state = abandoned(state, how)
+            state, audit = abandoned(state, how), replace(audit, status="abandoned")
         recorded = state.preferences
         if self.own_mode is not None:
             state = replace(state, preferences=stricter(recorded, self.own_mode))
-        position = Position(loaded, node, run, plan, state, recorded, kept_at(loaded.blocked), handle=handle)
+        kept = kept_at(loaded.blocked)
+        position = Position(loaded, node, run, plan, state, audit, recorded, kept, handle=handle)
         if not loaded.decisions:
             return position
         with self.store.reading() as reader:

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from interlock.authoring.diagnostics.diagnostic import ABSENT, Diagnostic, absence, located
 from interlock.core.engine.acknowledge import resolves_gaps
-from interlock.core.engine.decide import decide, outcome_of
+from interlock.core.engine.decide import outcome_of
 from interlock.core.run.commands import AbandonRun, AcknowledgeStep
 from interlock.core.run.notices import Notice
 from interlock.core.run.outcomes import Ask, Decided, Refusal, run_abandoned
@@ -152,7 +152,7 @@ class ExecutionSurface(LedgerSurface):
             why, sent = params.abandon.strip(), params.context or {}
             abandon = AbandonRun(attempt.now, "agent", call.client.name, why, sent)
             return outcome_of(attempt.plan, attempt.state, abandon)
-        decided = decide(attempt.plan, attempt.state, answered(command, call))
+        decided = attempt.position.decide(answered(command, call))
         if isinstance(decided, Ask):
             return elicit(decided, call)  # a call that only asks the user is not an attempt (rule 10)
         if isinstance(decided, Refusal) or not (params.waitSeconds and waits_for_the_user(decided)):

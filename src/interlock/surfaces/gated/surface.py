@@ -12,7 +12,6 @@ from interlock.core.definition.conditions import holds
 from interlock.core.definition.program import Plan, gates_of
 from interlock.core.definition.prompts import filled_value, remark_text
 from interlock.core.definition.workflow import Activity, Gate
-from interlock.core.engine.decide import decide
 from interlock.core.engine.decisions import waits_for_user
 from interlock.core.engine.evolve import evolved
 from interlock.core.engine.gates import auto_advances, find_gate, pending_gates, question_of
@@ -265,7 +264,7 @@ class GatedSurface(LedgerSurface):
             client=call.client.name,
             reask=params.reask or {},
         )
-        decided = decide(position.plan, position.state, answered(command, call))
+        decided = position.decide(answered(command, call))
         if isinstance(decided, Ask):
             return elicit(decided, call)
         if isinstance(decided, Refusal):

@@ -13,7 +13,7 @@ from interlock.core.values import Json
 from interlock.ledger.errors import LedgerError
 from interlock.ledger.tokens.tokens import StateError
 from interlock.surfaces.call import Reply
-from interlock.surfaces.refusals import INBOX, Words, names, only_the_user_answers, sentence
+from interlock.surfaces.refusals import INBOX, REPORT, Words, names, only_the_user_answers, sentence
 
 CODES: Mapping[Code, str] = {
     Code.DECISION_PENDING: "CHECKPOINT_BLOCKING",
@@ -64,6 +64,8 @@ def _next_action(refusal: Refusal) -> str:
             Code.STEP_NOT_FOUND | Code.STEP_NOT_PENDING | Code.STEP_ALREADY_COMPLETE | Code.LOOP_NOT_FOUND
         ) if "pending_step" in about:
             return f"Complete step '{about['pending_step']}' first."
+        case Code.GUARD_REFUSED:
+            return REPORT
         case Code.VARIABLES_TOO_LARGE:
             return "Send less in variables: keep large data in files, and null for a name that is done with."
         case Code.OUTPUT_REQUIRED:

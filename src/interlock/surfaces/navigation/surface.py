@@ -6,7 +6,6 @@ import msgspec
 from msgspec.structs import replace
 
 from interlock.authoring.diagnostics.diagnostic import Diagnostic
-from interlock.core.engine.decide import decide
 from interlock.core.engine.evolve import evolved
 from interlock.core.engine.paths.exits import entry_activities
 from interlock.core.run.commands import AcknowledgeStep, EnterActivity, ResolveCheckpoint
@@ -203,7 +202,7 @@ class NavigationSurface(LedgerSurface):
         command = command_of(params, position, output, terms, attempt.now, call.client.name)
         if isinstance(command, (AcknowledgeStep, EnterActivity, ResolveCheckpoint)):
             command = answered(command, call)
-        decided = decide(attempt.plan, attempt.state, command)
+        decided = attempt.position.decide(command)
         if isinstance(decided, Ask):
             return elicit(decided, call)
         if isinstance(decided, Refusal):

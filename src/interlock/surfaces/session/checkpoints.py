@@ -6,7 +6,7 @@ from msgspec.structs import replace
 
 from interlock.core.definition.prompts import effect_text
 from interlock.core.definition.workflow import Gate
-from interlock.core.engine.decide import decide, outcome_of
+from interlock.core.engine.decide import outcome_of
 from interlock.core.engine.gates import question_of, round_of
 from interlock.core.run import commands as c
 from interlock.core.run.events import GateResolved
@@ -79,7 +79,7 @@ class Checkpoints:
             client=call.client.name,
             reask=params.reask or {},
         )
-        decided = decide(position.plan, position.state, answered(command, call))
+        decided = position.decide(answered(command, call))
         if isinstance(decided, Ask):
             return elicit(decided, call)
         if isinstance(decided, Refusal):

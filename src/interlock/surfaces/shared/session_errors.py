@@ -13,7 +13,7 @@ from interlock.core.run.state import RunState
 from interlock.core.values import Json
 from interlock.ledger.errors import LedgerError
 from interlock.ledger.runs.position import Position
-from interlock.surfaces.refusals import Words, names, sentence
+from interlock.surfaces.refusals import REPORT, Words, names, sentence
 
 ASK_THE_USER = "Send the user's choice as option_id with respond_checkpoint."
 
@@ -97,6 +97,8 @@ def _next_action(refusal: Refusal) -> str:
             return f"Call next_activity with one of: {names(about, 'valid') or 'none'}."
         case Code.CHECKPOINT_ALREADY_ANSWERED:
             return "Go on with the recorded answer."
+        case Code.GUARD_REFUSED:
+            return REPORT
         case Code.VARIABLES_TOO_LARGE:
             return "Send less in variables: keep large data in files, and null for a name that is done with."
         case Code.OUTPUT_REQUIRED:

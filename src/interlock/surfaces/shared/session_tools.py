@@ -15,7 +15,7 @@ from interlock.authoring.diagnostics.diagnostic import ABSENT, Diagnostic, absen
 from interlock.authoring.library import Listed, Shadowed
 from interlock.core.definition.workflow import Activity, Gate, Workflow
 from interlock.core.engine.acknowledge import resolves_gaps
-from interlock.core.engine.decide import decide, outcome_of
+from interlock.core.engine.decide import outcome_of
 from interlock.core.engine.paths.transitions import outstanding
 from interlock.core.run.commands import AbandonRun, Claim, EnterActivity, ResolveCheckpoint
 from interlock.core.run.notices import Notice, Notices
@@ -296,7 +296,7 @@ class SessionTools:
             decisions=position.decisions,
             client=call.client.name,
         )
-        decided = decide(position.plan, position.state, answered(command, call))
+        decided = position.decide(answered(command, call))
         if isinstance(decided, Ask):
             return elicit(decided, call)
         if isinstance(decided, Refusal):
@@ -383,7 +383,7 @@ class SessionTools:
             variables=params.variables or {},
             decisions=position.decisions,
         )
-        decided = decide(position.plan, position.state, answered(command, call))
+        decided = position.decide(answered(command, call))
         return elicit(decided, call) if isinstance(decided, Ask) else decided
 
     def record(

@@ -290,6 +290,12 @@ def outcome_of(result: JsonObject) -> str:
     match body:
         case {"code": str(code)} | {"error": {"code": str(code)}} if code.startswith("STORE_"):
             return "store_failed"
+        case (
+            {"code": "GUARD_REFUSED"}
+            | {"error": {"code": "GUARD_REFUSED"}}
+            | {"details": {"reason": "GUARD_REFUSED"}}
+        ):
+            return "guard_refused"
         case _:
             return "refused"
 

@@ -16,6 +16,10 @@ from interlock.authoring.sources.sources import Source
 from interlock.core.run.commands import Terms
 from interlock.core.run.preferences import PRESETS, Mode
 from interlock.ledger.ledger import Ledger
+from interlock.ledger.log.health import trusted
+from interlock.ledger.log.judgement import violations
+from interlock.ledger.log.repair import plans_of, session_batches
+from interlock.ledger.runs.pinned_workflows import Pins
 from interlock.ledger.settings import Settings
 from interlock.ledger.tokens.keyring import Keys
 from interlock.store.sqlite.store import open_store
@@ -66,12 +70,15 @@ class Bench:
         self.workflows = folder / "workflows-under-test"
         self.workflows.mkdir(exist_ok=True)
         self.clock = Clock()
+        self.judges = True  # a test that damages its store, or writes what no engine would, says no
         self._ledgers: list[Ledger] = []
 
     def close(self) -> None:
-        """Close every ledger that was opened here."""
+        """Close every ledger that was opened here; every log that a test ends with is judged again."""
         for ledger in self._ledgers:
             ledger.store.close()
+        broken = broken_promises(self.folder) if self._ledgers and self.judges else []
+        assert not broken, "\n".join(broken)
 
     def write(self, workflow: Mapping[str, Any], name: str | None = None) -> Path:
         """Put a workflow file where the library finds it."""
@@ -98,6 +105,21 @@ class Bench:
 
     def agent(self, mode: Mode | None = None, terms: Terms | None = None, **more: Any) -> Agent:
         return Agent(ExecutionSurface(self.ledger(mode, terms, **more)))
+
+
+def broken_promises(folder: Path) -> list[str]:
+    """Name every command in a store that the guard would have refused."""
+    store, pins, broken = open_store(folder), Pins(), list[str]()
+    for batch in session_batches(store, 500):
+        for session_id in batch:
+            with store.reading() as reader:
+                session = reader.session(session_id)
+                log = trusted(reader, session) if session is not None else None
+                if log is not None and log.whole:
+                    found = violations(log.commits, plans_of(reader, pins))
+                    broken += (f"{session_id}: {judged.text}" for judged in found)
+    store.close()
+    return broken
 
 
 class Agent:

@@ -223,7 +223,8 @@ def _sessions(ledger: Ledger, repairs: bool) -> Iterator[Check]:
             finding = inspect(ledger.store, session_id, ledger.pins)
             if finding is not None:
                 damaged += 1
-                yield _repaired(ledger, finding) if repairs else _reported(ledger, finding)
+                can_repair = repairs and not finding.violations
+                yield _repaired(ledger, finding) if can_repair else _reported(ledger, finding)
         checked += len(batch)
         if batch and checked % PROGRESS_EVERY == 0 and person_reads():
             inform(f"{checked} sessions checked…")
@@ -234,9 +235,12 @@ def _sessions(ledger: Ledger, repairs: bool) -> Iterator[Check]:
 def _reported(ledger: Ledger, finding: Finding) -> Check:
     if finding.health != "healthy":
         mark(ledger.store, finding)
-    rows = f": {', '.join(finding.rows[:5])}" if finding.rows else ""
+    details = finding.rows or finding.violations
+    listed = f": {', '.join(details[:5])}" if details else ""
     fix = "update Interlock" if finding.health == "unknown_version" else RUN_REPAIR
-    return Check("session", False, f"{finding.session_id}: {finding.reason}{rows}", fix)
+    if finding.violations:
+        fix = f"report it, with what `interlock verify {finding.session_id}` says"
+    return Check("session", False, f"{finding.session_id}: {finding.reason}{listed}", fix)
 
 
 def _repaired(ledger: Ledger, finding: Finding) -> Check:
@@ -253,6 +257,8 @@ def _repaired(ledger: Ledger, finding: Finding) -> Check:
     if isinstance(repaired, Finding):
         return _reported(ledger, repaired)
     remaining = inspect(ledger.store, session_id, ledger.pins)
+    if remaining is not None and remaining.violations:
+        return _reported(ledger, remaining)
     if remaining is not None:
         return Check("session", False, f"{session_id}: {', '.join(remaining.rows)} cannot be recovered")
     parts = []

@@ -39,7 +39,7 @@ COMMANDS = {
         "gaps",
         "mode",
     ),
-    "Upkeep": ("export", "import", "gc", "doctor", "store", "keys", "token", "install", "config"),
+    "Upkeep": ("export", "import", "verify", "gc", "doctor", "store", "keys", "token", "install", "config"),
 }
 
 

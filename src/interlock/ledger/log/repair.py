@@ -26,6 +26,7 @@ from interlock.ledger.log.health import (
     trusted,
     trusted_of,
 )
+from interlock.ledger.log.judgement import violations
 from interlock.ledger.log.projection import Rows
 from interlock.ledger.log.rebuild import (
     Answered,
@@ -50,12 +51,16 @@ PlanOf: TypeAlias = Callable[[str], Plan | None]
 
 
 class Finding(Struct, frozen=True):
-    """What is wrong with a session: its log, or rows that are not what its events make."""
+    """What is wrong with a session: its log, rows that are not what its events make, or what it recorded.
+
+    `violations` are commands that the guard would have refused; no repair changes what was recorded.
+    """
 
     session_id: str
     health: Health
     reason: str
     rows: tuple[str, ...] = ()
+    violations: tuple[str, ...] = ()
 
 
 class Repaired(Struct, frozen=True):
@@ -90,7 +95,7 @@ def session_batches(store: Store, size: int) -> Iterator[list[str]]:
 
 
 def inspect(store: Store, session_id: str, pins: Pins) -> Finding | None:
-    """Check a session's whole chain, and every row against what the events make."""
+    """Check a session's whole chain, every row against what the events make, and every command again."""
     with store.reading() as reader:
         session = reader.session(session_id)
         if session is None:
@@ -103,8 +108,11 @@ def inspect(store: Store, session_id: str, pins: Pins) -> Finding | None:
         wrong = [*differences(reader, rebuilt), *(f"pinned workflow {workflow_id}" for workflow_id in lost)]
         if not wrong and is_found_wrongly(reader, pins, session):
             wrong.append("words that it is found by")
+        broken = tuple(judged.text for judged in violations(log.commits, plan_of)) if not wrong else ()
     if wrong:
         return Finding(session_id, "healthy", "rows are not what the events make", tuple(wrong))
+    if broken:
+        return Finding(session_id, "healthy", "the guard finds commands that break a promise", (), broken)
     if session.health != "healthy":
         return Finding(session_id, session.health, session.health_reason)
     return None

@@ -16,10 +16,12 @@ from msgspec import Struct
 from msgspec.structs import astuple
 
 from interlock.authoring.compile.ids import DOTLESS, LONGEST_ID, NAMESPACED
+from interlock.core.definition.program import Plan
 from interlock.core.definition.workflow import Workflow
 from interlock.core.hashing import canonical, digest_of, workflow_hash
 from interlock.core.values import Json
 from interlock.ledger.log.chain import GENESIS, entries_of, follows
+from interlock.ledger.log.judgement import violations
 from interlock.ledger.log.projection import Rows, outputs_of
 from interlock.ledger.log.rebuild import rebuild, recorded_in
 from interlock.ledger.runs.position import tip_of
@@ -44,6 +46,7 @@ BundleCode = Literal[
     "BUNDLE_MISSING_SNAPSHOT",
     "BUNDLE_MISSING_PINNED_WORKFLOW",
     "BUNDLE_EVENT_ORDER_INVALID",
+    "BUNDLE_GUARD_REFUSED",
 ]
 
 
@@ -328,7 +331,7 @@ def _contradiction(session: Session) -> BundleRefused | None:
             if row.last != row.first + len(entries_of(row)) - 1:
                 return _refused("BUNDLE_INTEGRITY_FAILED", f"the events from {row.first} on are misnumbered")
             before = row.digest
-        return _false_workflow(session) or _other_graph(session)
+        return _false_workflow(session) or _other_graph(session) or _broken_promise(session)
     except (ValueError, KeyError, AssertionError) as error:
         return _refused("BUNDLE_INTEGRITY_FAILED", f"its events make no session ({error!r})")
 
@@ -362,6 +365,15 @@ def _other_graph(session: Session) -> BundleRefused | None:
             which = f"attempt {response.attempt} on node {response.node}"
             return _refused("BUNDLE_INTEGRITY_FAILED", f"the response to {which} is not the recorded one")
     return None
+
+
+def _broken_promise(session: Session) -> BundleRefused | None:
+    """Refuse a log with a command that the guard would have refused."""
+    plans = {
+        key: Plan(msgspec.json.decode(text, type=Workflow)) for key, text in session.pinned_workflows.items()
+    }
+    broken = next(violations(commit_rows(session, session.meta.session_id), plans.get), None)
+    return None if broken is None else _refused("BUNDLE_GUARD_REFUSED", broken.text)
 
 
 def _unstorable(session: Session, rebuilt: Rows) -> str:

@@ -15,30 +15,22 @@ from tools.search.workflows import KINDS, workflow_of
 SINGLE = [workflow_of([kind]) for kind in KINDS]
 WORKFLOWS = 3000 if FULL else 300
 
-early = pytest.mark.xfail(strict=True, reason="answers are still taken before their gates are reached")
-once = pytest.mark.xfail(strict=True, reason="a loop that the user wants again is still left")
-hidden = pytest.mark.xfail(strict=True, reason="what a step asks is not shown before the walk reaches it")
+each_surface = pytest.mark.parametrize("setting", MAIN, ids=lambda setting: setting.surface)
 
 
-def each_surface(**marks: pytest.MarkDecorator) -> pytest.MarkDecorator:
-    """Run a test on every surface, on some with a mark."""
-    listed = [pytest.param(it, id=it.surface, marks=marks.get(it.surface, ())) for it in MAIN]
-    return pytest.mark.parametrize("setting", listed)
-
-
-@each_surface()
+@each_surface
 def test_every_kind_of_item_can_be_done(setting: Setting) -> None:
     assert [walk.data.name for walk in walk_all(SINGLE, [setting], 60).stuck] == []
 
 
-@each_surface(session=once, gated=early)
+@each_surface
 def test_an_honest_log_is_right(setting: Setting) -> None:
     assert [walk.violations for walk in walk_all(SINGLE, [setting], 60).suspected] == []
 
 
 @pytest.mark.slow
 @pytest.mark.proof
-@each_surface(session=hidden, gated=hidden)
+@each_surface
 def test_honest_agents_come_to_the_end(setting: Setting) -> None:
     walked = walk_all(islice(all_workflows(SEED), WORKFLOWS), [setting], 600)
     stuck = [(walk.data.name, walk.refused) for walk in walked.stuck]

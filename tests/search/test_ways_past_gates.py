@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import islice
 
 import pytest
 
 from support.proof import FULL, SEED, line
 from tools.search.adapter import Setting
+from tools.search.compiled import compiled
 from tools.search.counterexample import minimised, story
 from tools.search.explore import MAIN, Figures, all_workflows, explore, search, search_in_parallel
 from tools.search.workflows import workflow_of
@@ -68,14 +70,10 @@ HOLES: list[tuple[str, str, str, str, Setting]] = [
 ]
 
 
-# Whoever closes a hole takes it out of this list.
-STILL_OPEN = set[str]()
+CASES = [pytest.param(*hole, id=f"{hole[0]} [{hole[4].surface}]") for hole in HOLES]
 
-STRICT = [pytest.mark.xfail(strict=True, reason="still open")]
-CASES = [
-    pytest.param(*hole, id=f"{hole[0]} [{hole[4].surface}]", marks=STRICT if hole[0] in STILL_OPEN else [])
-    for hole in HOLES
-]
+# Questions are still shown without a variable that they name. Whoever closes this takes it out.
+STILL_BROKEN = {"whole"}
 
 
 @pytest.mark.slow
@@ -87,22 +85,21 @@ def test_a_known_hole_is_closed(hole: str, kinds: str, shape: str, rule: str, se
     assert not broken, f"{hole}\n{broken[0]}"
 
 
-@pytest.mark.xfail(strict=True, reason="the engine still has holes")
 def test_a_short_search_finds_nothing() -> None:
     figures = search(islice(all_workflows(1), 4), seconds=8, most=60)
-    assert not figures.violations, "\n".join(figures.lines())
+    assert figures.violations.keys() <= STILL_BROKEN, "\n".join(figures.lines())
 
 
 @pytest.mark.slow
 @pytest.mark.proof
-@pytest.mark.xfail(strict=True, reason="the engine still has holes")
 def test_a_long_search_finds_nothing() -> None:
     figures = search_in_parallel(SEED, SECONDS, processes=2, most=STATES)
     for text in figures.lines():
         print(f"\nproof: {text}")
     print(line("search", processes=2, seconds=SECONDS))
     stories = [story(minimised(found)) for found in figures.first.values()]
-    assert not figures.violations, "\n\n".join(stories)
+    assert figures.violations.keys() <= STILL_BROKEN, "\n\n".join(stories)
+    assert not FULL or figures.states >= 300_000
 
 
 def test_the_search_is_the_same_for_the_same_seed() -> None:
@@ -114,10 +111,13 @@ def test_the_search_is_the_same_for_the_same_seed() -> None:
     )
 
 
-def test_a_story_is_as_short_as_it_can_be() -> None:
-    """The walk around the answer is dropped; the story still breaks the rule."""
+def test_a_story_is_as_short_as_it_can_be(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The engine runs a workflow whose gate is optional, and the oracle reads one that requires it."""
+    lenient = compiled(workflow_of(["optional-gate"]))
+    monkeypatch.setattr("tools.search.alphabet.compiled", lambda data: lenient)
     figures = Figures()
-    explore(workflow_of(["gate"]), Setting("session"), figures, most=MOST, rule="channel")
-    found = minimised(figures.first["channel", "session"])
-    assert len(found.moves) == 4
-    assert "VIOLATION channel: g1 was passed by, answered by elicitation" in story(found)
+    explore(workflow_of(["conditional"]), Setting("session"), figures, most=MOST)
+    found = figures.first["unanswered", "session"]
+    longer = replace(found, moves=(found.moves[0], *found.moves))
+    assert [len(it.moves) for it in (longer, minimised(longer))] == [3, 2]
+    assert "VIOLATION unanswered: g1 was passed by" in story(minimised(longer))

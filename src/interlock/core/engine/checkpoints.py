@@ -303,6 +303,8 @@ def _auto_advanced(gate: Gate, elapsed: int) -> Decision | Refusal:
 
 def resume_checkpoint(plan: Plan, state: RunState, command: ResumeWorker) -> Decided | Refusal:
     """Let the agent that asked go on, once its checkpoint is answered."""
+    if state.finished:
+        return Refusal(Code.RUN_FINISHED)
     draft = Draft(plan, state, command.policy, command.now)
     draft.take(command.variables)
     draft.take_expired_open()

@@ -1,0 +1,226 @@
+"""Put each exception that the engine once had back, and see that the search finds it.
+
+    python -m tools.search.put_back
+
+A change is made in a copy of the sources and searched in the smallest workflow that shows it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from tools.search.adapter import Setting
+from tools.search.explore import Figures, explore
+from tools.search.workflows import workflow_of
+
+ROOT = Path(__file__).parent.parent.parent
+CORE = Path("src/interlock/core")
+STATES = 2500
+SECONDS = 120
+
+
+@dataclass(frozen=True)
+class PutBack:
+    """A change of one text in one module, where it shows, and the rule that it breaks."""
+
+    name: str
+    module: str
+    text: str
+    instead: str
+    kinds: str
+    setting: Setting
+    rule: str
+    shape: str = "one"
+
+    def source(self) -> str:
+        """Return the module with the change."""
+        source = (ROOT / CORE / self.module).read_text("utf-8")
+        assert source.count(self.text) == 1, f"{self.module} has changed: adapt '{self.name}'"
+        return source.replace(self.text, self.instead)
+
+
+EXCEPTIONS = (
+    PutBack(
+        "an answer counts by its bare id",
+        "run/state.py",
+        'return f"{path}::{item_id}" if path else item_id',
+        'return item_id if path is not None else ""',
+        "each",
+        Setting("gated"),
+        "unanswered",
+    ),
+    PutBack(
+        "a gate ahead is opened where the run is",
+        "engine/checkpoints.py",
+        "    walk = Walk(draft, command, found)\n",
+        "    walk = Walk(draft, command, found)\n"
+        "    key = instance(draft.state, found.gate.id)\n"
+        "    return NeedAnswer(key, found.gate, draft.now, found.confirms)\n",
+        "gate+away",
+        Setting("session"),
+        "unanswered",
+    ),
+    PutBack(
+        "a loop that asks is claimed once",
+        "engine/claims.py",
+        "if not (frame.asked or loop.steered or any(map(requires_output, steps))):",
+        "if not loop.steered:",
+        "while-after",
+        Setting("session"),
+        "loop-left",
+    ),
+    PutBack(
+        "a step sets what its text names",
+        "variables/writes.py",
+        "if not step.sets(name) or ",
+        "if not (step.sets(name) or name in str(step.prompt)) or ",
+        "gate+prose",
+        Setting("execution"),
+        "bent",
+    ),
+    PutBack(
+        "a key with a dot is written",
+        "variables/typed_values.py",
+        'if "." in name:\n            nested',
+        'if "?" in name:\n            nested',
+        "dotted+deploy",
+        Setting("execution"),
+        "dotted",
+    ),
+    PutBack(
+        "a loop releases what was shown",
+        "engine/evolve.py",
+        "if not (path.startswith(inside) and owner.key.startswith(rounds))",
+        "if not (path.startswith(inside) or owner.key.startswith(rounds))",
+        "listing+each-plain",
+        Setting("session"),
+        "bent",
+    ),
+    PutBack(
+        "a write releases what was shown",
+        "engine/evolve.py",
+        "    return replace(state, variables=merged(state.variables, delta), decided=decided)\n",
+        "    shown = {path: owner for path, owner in state.shown.items() if not {*owner.roots} & {*delta}}\n"
+        "    written = merged(state.variables, delta)\n"
+        "    return replace(state, variables=written, decided=decided, shown=shown)\n",
+        "shadowing",
+        Setting("execution"),
+        "bent",
+    ),
+    PutBack(
+        "a jump looks at top-level gates only",
+        "engine/paths/jumps.py",
+        "    for op in plan.program(name).ops.values():\n        answered",
+        "    for op in plan.program(name).ops.values():\n"
+        "        if not isinstance(op, AskGate) or op.gate not in activity.items:\n"
+        "            continue\n"
+        "        answered",
+        "each+step",
+        Setting("session"),
+        "jumped",
+        "three",
+    ),
+    PutBack(
+        "a transitionTo that nobody chose is an exit",
+        "engine/paths/jumps.py",
+        "    if goal in (*state.path, state.activity):\n",
+        "    held = [link.to for link in _links(plan, state, state.activity or '') if link.gate]\n"
+        "    if goal in (*state.path, state.activity, *held):\n",
+        "away+gate",
+        Setting("session"),
+        "jumped",
+        "two",
+    ),
+    PutBack(
+        "types are not looked at",
+        "variables/typed_values.py",
+        "typed := converted(plan.types.get(name), value)",
+        "typed := converted(None, value)",
+        "step+conditional",
+        Setting("execution"),
+        "typed",
+    ),
+    PutBack(
+        "a decision is used whatever it was for",
+        "engine/requirements.py",
+        "decision = decisions.get(question.digest) or reported",
+        "decision = next(iter(decisions.values()), None) or reported",
+        "approval+approval",
+        Setting("session"),
+        "unshown",
+    ),
+    PutBack(
+        "a decline is forgotten",
+        "engine/evolve.py",
+        'return replace(state, declined={**state.declined, f"{state.activity}/{event.key}": event.channel})',
+        "return state",
+        "gate",
+        Setting("execution", "auto"),
+        "declined",
+    ),
+    PutBack(
+        "a gate that a false condition let pass is not judged again",
+        "engine/settle.py",
+        "    for key in state.passed:\n",
+        "    for key in ():\n",
+        "step+conditional+step",
+        Setting("execution"),
+        "unanswered",
+    ),
+    PutBack(
+        "any channel counts",
+        "engine/decisions.py",
+        "return not is_too_weak and is_at_least(decision.channel, terms.weakest)",
+        "return not is_too_weak",
+        "gate",
+        Setting("gated"),
+        "channel",
+    ),
+)
+
+
+def broken(case: PutBack) -> int:
+    """Search the workflow of a case with the engine as it is imported; count the breaches of its rule."""
+    figures = Figures()
+    data = workflow_of(case.kinds.split("+"), case.shape)
+    explore(data, case.setting, figures, most=STATES, rule=case.rule)
+    return figures.violations[case.rule]
+
+
+def is_found(case: PutBack) -> bool:
+    """Say whether the search finds the exception once it is put back."""
+    with TemporaryDirectory() as folder:
+        copied = Path(folder) / "src"
+        shutil.copytree(ROOT / "src", copied, ignore=shutil.ignore_patterns("__pycache__"))
+        (copied.parent / CORE / case.module).write_text(case.source(), "utf-8")
+        environment = {**os.environ, "PYTHONPATH": f"{copied}{os.pathsep}{ROOT}"}
+        command = [sys.executable, "-m", "tools.search.put_back", "--probe", case.name]
+        ran = subprocess.run(
+            command, env=environment, capture_output=True, text=True, timeout=SECONDS, check=False
+        )
+    assert ran.returncode == 0, ran.stderr
+    return ran.stdout.strip() != "0"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--probe")
+    options = parser.parse_args()
+    if options.probe:
+        print(broken(next(case for case in EXCEPTIONS if case.name == options.probe)))
+        return
+    found = [is_found(case) for case in EXCEPTIONS]
+    for case, seen in zip(EXCEPTIONS, found, strict=True):
+        print(f"{'found' if seen else 'MISSED':10}{case.rule:14}{case.name}")
+    sys.exit(not all(found))
+
+
+if __name__ == "__main__":
+    main()

@@ -21,7 +21,6 @@ from support.attacker import (
     EVERY,
     USER,
     Attacker,
-    Breach,
     activity,
     held,
     on,
@@ -33,7 +32,7 @@ from support.browser_desk import BrowserDesk, desk
 from support.chromium import browser
 from support.cli_process import Terminal, interlock, to_the_gate
 from support.harness import Bench, decision, gate, steps, workflow
-from support.http_server import bearer, serving
+from support.http_server import bearer, inbox_answer, serving
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
@@ -97,7 +96,6 @@ def two_runs_at_one_gate(bench: Bench) -> tuple[Attacker, str, list[str]]:
 
 
 @pytest.mark.slow
-@pytest.mark.xfail(strict=True, raises=Breach, reason="people: the command cannot name one of two runs")
 def test_people_one_of_two_runs_at_a_gate_is_decided_at_the_terminal(here: Bench) -> None:
     agent, session, runs = two_runs_at_one_gate(here)
     terminal = Terminal(here.folder, "decide", session, "yes", "--gate", "deploy", "--run", runs[0])
@@ -108,22 +106,17 @@ def test_people_one_of_two_runs_at_a_gate_is_decided_at_the_terminal(here: Bench
 
 
 @pytest.mark.slow
-@pytest.mark.xfail(
-    strict=True, raises=Breach, reason="people: the inbox over HTTP cannot name one of two runs"
-)
 def test_people_one_of_two_runs_at_a_gate_is_decided_over_http(here: Bench) -> None:
-    """The question is answered as it is listed: by its digest, else with its run or its node."""
+    """The question is answered as it is listed: with its node and its digest."""
     agent, _, runs = two_runs_at_one_gate(here)
     token = AccessTokens(here.folder).add("eve", "approver", 1)
     with serving(here.folder, "--workflows", str(here.workflows), "--quiet") as server:
         listed = server.request("GET", "/inbox", headers=bearer(token)).json["questions"]
         (chosen,) = [asked for asked in listed if asked["runId"] == runs[1]]
-        body = {"session": chosen["sessionId"], "question": "deploy", "shown": chosen["shown"]}
-        for more in ({"runId": runs[1]}, {"run": runs[1]}, {"node": chosen["node"]}, {}):
-            sent = msgspec.json.encode({**body, "option": "yes", **more})
-            answer = server.request("POST", "/inbox", sent, bearer(token))
-            if answer.status == 200:
-                break
+        other = msgspec.json.encode({**inbox_answer(chosen, "yes"), "run": runs[0]})
+        assert server.request("POST", "/inbox", other, bearer(token)).status == 409
+        sent = msgspec.json.encode(inbox_answer(chosen, "yes"))
+        answer = server.request("POST", "/inbox", sent, bearer(token))
     left = [asked.run_id for asked in agent.waiting("deploy")]
     held(left == [runs[0]], f"{answer.status}: {answer.body!r}; {left} still wait of {runs}")
 

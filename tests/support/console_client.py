@@ -53,7 +53,7 @@ class ConsoleClient:
 
 def answer_to(asked: Mapping[str, Any], option: str) -> dict[str, Any]:
     """Return the request that answers a question of the inbox."""
-    fields = ("sessionId", "node", "id", "shown")
+    fields = ("sessionId", "runId", "node", "id", "key", "shown")
     question = {name: asked["question"][name] for name in fields}
     return {**question, "owner": asked["owner"], "option": option}
 

@@ -155,6 +155,12 @@ def bearer(token: str) -> dict[str, str]:
     return {"Authorization": f"Bearer {token}"}
 
 
+def inbox_answer(asked: Mapping[str, Any], option: str, **more: str) -> dict[str, Any]:
+    """Return the body that answers a question as the inbox lists it."""
+    names = {"session": "sessionId", "run": "runId", "node": "node", "question": "id", "shown": "shown"}
+    return {**{name: asked[listed] for name, listed in names.items()}, "option": option, **more}
+
+
 @asynccontextmanager
 async def connected(server: HttpServer, path: str, token: str, mode: str) -> AsyncIterator[Any]:
     """The official client with a bearer token."""

@@ -27,7 +27,7 @@ from interlock.ledger.tokens.access_tokens import AccessTokens
 from interlock.store.postgres.database import open_store
 from interlock.store.protocol import SessionFilter
 from support.harness import Bench, gate, steps, workflow
-from support.http_server import HttpServer, ModernCaller, UnexpectedStatus, bearer
+from support.http_server import HttpServer, ModernCaller, UnexpectedStatus, bearer, inbox_answer
 from support.log import logged_events
 from support.paths import ROOT
 
@@ -172,8 +172,7 @@ def keep_deciding(address: Address, token: str, over: Event) -> None:
             listed = connection.getresponse()
             questions = msgspec.json.decode(listed.read())["questions"] if listed.status == 200 else []
             for asked in questions:
-                decision = {"session": asked["sessionId"], "question": asked["id"], "shown": asked["shown"]}
-                body = msgspec.json.encode({**decision, "option": "left"})
+                body = msgspec.json.encode(inbox_answer(asked, "left"))
                 connection.request("POST", "/inbox", body, bearer(token))
                 connection.getresponse().read()
         connection.close()

@@ -26,7 +26,7 @@ from interlock.transport.http.admission.principals import Identification
 from support.cli_process import interlock
 from support.console_client import ConsoleClient
 from support.harness import Bench, gate, steps, workflow
-from support.http_server import META, MODERN, HttpServer, bearer, connected, serving
+from support.http_server import META, MODERN, HttpServer, bearer, connected, inbox_answer, serving
 from support.log import logged_events
 from support.stdio_pipe import INITIALIZE
 
@@ -92,14 +92,15 @@ def test_an_approver_decides_and_is_named(server: HttpServer, tokens: dict[str, 
     started = anyio.run(begun)
     session = started["session"]["sessionId"]
     listed = server.request("GET", "/inbox", headers=bearer(tokens["eve"])).json["questions"]
-    shown = next(question["shown"] for question in listed if question["sessionId"] == session)
-    decision = {"session": session, "question": "which", "shown": shown, "option": "right", "note": "seen"}
+    asked = next(question for question in listed if question["sessionId"] == session)
+    decision = inbox_answer(asked, "right", note="seen")
     for name, status in (("ada", 403), ("bob", 403)):
         answer = server.request("POST", "/inbox", msgspec.json.encode(decision), bearer(tokens[name]))
         assert answer.status == status
     unseen = msgspec.json.encode(decision | {"shown": "sha256:another"})
     refused = server.request("POST", "/inbox", unseen, bearer(tokens["eve"]))
-    assert (refused.status, "shown" in refused.json["error"]["message"]) == (409, True)
+    assert (refused.status, refused.json["error"]["code"]) == (409, "QUESTION_CHANGED")
+    assert refused.json["question"] == {name: asked[name] for name in asked if name != "owner"}
     for status in (200, 409):
         answer = server.request("POST", "/inbox", msgspec.json.encode(decision), bearer(tokens["eve"]))
         assert answer.status == status

@@ -14,7 +14,7 @@ import anyio.to_thread
 import msgspec
 import pytest
 
-from support.http_server import bearer, connected
+from support.http_server import bearer, connected, inbox_answer
 from support.postgres_server import PostgresServer, require_postgres
 from support.replicas import STEPS, Replicas, Walker, behind_nginx, keep_deciding, wait_until
 
@@ -68,8 +68,8 @@ def test_a_decision_at_one_replica_ends_the_wait_at_another(replicas: Replicas, 
     def decide(session: str) -> None:
         listed = second.request("GET", "/inbox", headers=bearer(replicas.approver)).json["questions"]
         asked = next(question for question in listed if question["sessionId"] == session)
-        decision = {"session": session, "question": "which", "shown": asked["shown"], "option": "left"}
-        answer = second.request("POST", "/inbox", msgspec.json.encode(decision), bearer(replicas.approver))
+        decision = msgspec.json.encode(inbox_answer(asked, "left"))
+        answer = second.request("POST", "/inbox", decision, bearer(replicas.approver))
         assert answer.status == 200, answer.body
 
     async def story() -> Any:

@@ -26,7 +26,8 @@ def session_of(ledger: Ledger, ref: str) -> SessionRow:
 
 def stop_with(error: LedgerError) -> NoReturn:
     """End the command with an error of the ledger."""
-    code = CONFLICT if error.code in ("AMBIGUOUS", "CONFLICT") or error.after_ms else CHECK_FAILED
+    moved = ("AMBIGUOUS", "CONFLICT", "ALREADY_DECIDED", "QUESTION_CHANGED")
+    code = CONFLICT if error.code in moved or error.after_ms else CHECK_FAILED
     stop(NOT_FOUND if error.code == "NOT_FOUND" else code, f"{error.message} {error.next_action}")
 
 

@@ -8,7 +8,7 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from importlib.metadata import version
 
@@ -24,13 +24,20 @@ from interlock.console.health import DoctorLine, DoctorReport, HealthFact, Setti
 from interlock.core.principals import LOCAL, Principal
 from interlock.core.run.surface_policy import SurfaceName
 from interlock.core.values import Json
-from interlock.ledger.decisions.inbox import WaitingQuestion, decide_question, everyones_inbox, inbox
+from interlock.ledger.decisions.inbox import (
+    AskedQuestion,
+    WaitingQuestion,
+    decide_question,
+    everyones_inbox,
+    inbox,
+)
 from interlock.ledger.ledger import Ledger
 from interlock.ledger.tokens.access_tokens import AccessTokens
 from interlock.store.protocol import SessionFilter
 from interlock.surfaces.registry import SURFACES, build_surface
 from interlock.surfaces.tool import Surface
 from interlock.surfaces.warm_up import warm_up
+from interlock.transport.http.service import InboxAnswer, Undecided
 
 MOST_SURFACES = 1000
 MOST_GATES = 10_000
@@ -142,28 +149,23 @@ class ServedLedger:
         return [key.secret for key in self._ledger.keys.keyring().believed()]
 
     def inbox(self, principal: Principal) -> Json:
-        shown = [
-            {"owner": owner, **msgspec.to_builtins(question)} for owner, question in self._waiting(principal)
-        ]
-        return {"questions": shown}
-
-    def decide(
-        self, principal: Principal, session: str, question: str, shown: str, option: str, note: str
-    ) -> str | None:
-        for owner, waiting in self._waiting(principal, session):
-            if waiting.id != question or waiting.session_id != session:
-                continue
-            if waiting.shown != shown:
-                return f"Question '{question}' is no longer as it was shown to you. Read the inbox again."
-            ledger = self._ledger.of(owner, principal.name)
-            error = decide_question(ledger, waiting, option, note, "inbox")
-            return f"{error.message} {error.next_action}" if error is not None else None
-        return f"No question '{question}' waits in session '{session}'. Read the inbox again."
-
-    def _waiting(self, principal: Principal, session: str = "") -> Iterator[tuple[str, WaitingQuestion]]:
+        asked: Iterable[tuple[str, WaitingQuestion]]
         if principal.decides:
-            return everyones_inbox(self._ledger, session)
-        return ((principal.name, question) for question in inbox(self._ledger.of(principal.name)))
+            asked = everyones_inbox(self._ledger)
+        else:
+            asked = ((principal.name, question) for question in inbox(self._ledger.of(principal.name)))
+        return {"questions": [{"owner": owner, **msgspec.to_builtins(each)} for owner, each in asked]}
+
+    def decide(self, principal: Principal, answer: InboxAnswer) -> Undecided | None:
+        with self._ledger.store.reading() as reader:
+            session = reader.session(answer.session)
+        owner = session.owner if session is not None else principal.name
+        asked = AskedQuestion(answer.session, answer.node, answer.question, answer.shown, answer.run)
+        ledger = self._ledger.of(owner, principal.name)
+        error = decide_question(ledger, asked, answer.option, answer.note, "inbox")
+        if error is None:
+            return None
+        return Undecided(error.code, f"{error.message} {error.next_action}", error.details.get("question"))
 
     def not_ready(self) -> str | None:
         try:

@@ -17,7 +17,7 @@ from interlock.core.run.channels import Channel
 from interlock.core.run.outcomes import Refusal
 from interlock.core.run.output import Output
 from interlock.core.run.preferences import PRESETS, Mode
-from interlock.ledger.decisions.inbox import decide_question, questions
+from interlock.ledger.decisions.inbox import AskedQuestion, decide_question
 from interlock.ledger.decisions.modes import set_session_mode
 from interlock.ledger.decisions.user_pin import has_pin, pin_matches
 from interlock.ledger.errors import LedgerError
@@ -45,11 +45,13 @@ class ActionDone(Shown, frozen=True):
 
 
 class DecideRequest(Shown, frozen=True, forbid_unknown_fields=True):
-    """An answer to exactly the question that was shown."""
+    """An answer to exactly the question that was on the screen."""
 
     session_id: str
+    run_id: str
     node: int
     id: str
+    key: str
     shown: str
     option: str
     owner: str = ""
@@ -124,30 +126,14 @@ class Actions:
         owner = request.owner or principal.name
         if (refusal := self.decision_refused(principal, request.pin)) is not None:
             return refusal
-        ledger = self._ledger.of(owner, principal.name)
-        session = find_session(ledger, request.session_id)
-        if isinstance(session, LedgerError):
-            return answer_to(session)
-        asked = next(
-            (
-                question
-                for question in questions(ledger, session)
-                if (question.node, question.id) == (request.node, request.id)
-            ),
-            None,
+        asked = AskedQuestion(
+            request.session_id, request.node, request.id, request.shown, request.run_id, request.key
         )
-        if asked is None:
-            message = f"'{request.id}' no longer waits: it was answered, or the run went on."
-            return refused(409, "ALREADY_DECIDED", message, "The inbox shows what waits now.")
-        if asked.shown != request.shown:
-            message = f"'{request.id}' has changed since it was shown to you; nothing was recorded."
-            return refused(409, "QUESTION_CHANGED", message, "Read it again, then answer.")
-        error = decide_question(ledger, asked, request.option, request.note[:LONGEST_NOTE], channel="console")
+        ledger, note = self._ledger.of(owner, principal.name), request.note[:LONGEST_NOTE]
+        error = decide_question(ledger, asked, request.option, note, channel="console")
         if error is not None:
             return answer_to(error)
-        return answer_to(
-            ActionDone(f"{asked.name}: {request.option}. The agent continues with its next call.")
-        )
+        return answer_to(ActionDone(f"Recorded: {request.option}. The agent continues with its next call."))
 
     def decision_refused(self, principal: Principal, pin: str) -> Answer | None:
         """Return why this principal may not decide now; None if it may (rule 27)."""

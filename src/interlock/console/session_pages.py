@@ -215,7 +215,7 @@ def node_page(ledger: Ledger, ref: str, node: int | None) -> NodePage | LedgerEr
         kind=row.kind,
         created_at=row.created_at,
         activity=state.activity or "",
-        pending=pending_line(position.awaited, position.plan.scope(state.variables)),
+        pending=pending_line(position.pending, position.plan.scope(state.variables)),
         mode=mode_of(state.preferences),
         variables=dict(state.variables),
         gaps=state.gap_list,

@@ -28,6 +28,8 @@ ErrorCode = Literal[
     "NOT_FOUND",
     "AMBIGUOUS",
     "CONFLICT",
+    "ALREADY_DECIDED",
+    "QUESTION_CHANGED",
     "VALIDATION_ERROR",
 ]
 

@@ -213,7 +213,7 @@ def _shown(state: RunState, event: e.QuestionShown) -> RunState:
     state = _owning(_asked(state), event)
     if event.input:
         return state
-    opened = OpenGate(event.key, event.gate, event.at, event.shown, event.agent)
+    opened = OpenGate(event.key, event.gate, event.at, event.shown, event.question, event.agent)
     answers = {key: option for key, option in state.answers.items() if key != event.key}
     return replace(state, open=opened, yielded=_without_agent(state.yielded, event.agent), answers=answers)
 

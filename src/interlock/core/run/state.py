@@ -39,12 +39,16 @@ class Frame(Struct, frozen=True, omit_defaults=True):
 
 
 class OpenGate(Struct, frozen=True, omit_defaults=True):
-    """A gate whose question was shown and waits for its answer. `agent` is the worker that yielded it."""
+    """A gate whose question was put and waits for its answer: its digest and its text as they were recorded.
+
+    `agent` is the worker that yielded it.
+    """
 
     key: str
     gate: str
     opened_at: int
     shown: str
+    text: str
     agent: str = ""
 
 

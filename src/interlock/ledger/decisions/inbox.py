@@ -8,17 +8,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import msgspec
+from msgspec.structs import replace
+
 from interlock.core.definition.prompts import effect_text
 from interlock.core.definition.workflow import Option
 from interlock.core.engine.decide import outcome_of
 from interlock.core.engine.decisions import given
-from interlock.core.engine.gates import find_gate, question_of
+from interlock.core.engine.gates import question_of
 from interlock.core.engine.requirements import input_question
 from interlock.core.run.channels import Channel
 from interlock.core.run.commands import ResolveCheckpoint
 from interlock.core.run.outcomes import NeedAnswer, NeedStep, Refusal
 from interlock.core.run.questions import Question
+from interlock.core.run.state import instance
 from interlock.core.run.surface_policy import POLICIES
+from interlock.core.values import Json
 from interlock.ledger.decisions.recorded import decision_key, imported_up_to
 from interlock.ledger.errors import LedgerError
 from interlock.ledger.ledger import Ledger
@@ -40,20 +45,30 @@ class QuestionOption(Shown, frozen=True):
     effect: str = ""
 
 
-class WaitingQuestion(Shown, frozen=True):
-    """What a run waits for the user to say. Without options the answer is free text."""
+class AskedQuestion(Shown, frozen=True):
+    """Which question is meant: where it is asked, and the digest of what was on the screen (rule 26).
+
+    `key` is the instance of the gate. Whoever leaves it or the run out relies on the node, which has one of
+    each.
+    """
 
     session_id: str
-    ref: str
-    title: str
-    run_id: str
     node: int
     id: str
+    shown: str
+    run_id: str = ""
+    key: str = ""
+
+
+class WaitingQuestion(AskedQuestion, frozen=True, kw_only=True):
+    """What a run waits for the user to say. Without options the answer is free text."""
+
+    ref: str
+    title: str
     name: str
     message: str
     options: tuple[QuestionOption, ...]
     since: int
-    shown: str
 
 
 def question_option(option: Option) -> QuestionOption:
@@ -67,18 +82,9 @@ def inbox(ledger: Ledger) -> tuple[WaitingQuestion, ...]:
     return tuple(question for session in sessions for question in questions(ledger, session))
 
 
-def everyones_inbox(ledger: Ledger, session_id: str = "") -> Iterator[tuple[str, WaitingQuestion]]:
-    """Yield the questions that wait in the sessions of all owners, for those who may decide for others.
-
-    With a session id only those of this session, however many others wait.
-    """
-    if session_id:
-        with ledger.store.reading() as reader:
-            named = reader.session(session_id)
-        sessions = [named] if named is not None else []
-    else:
-        sessions = asking_sessions(ledger, None)
-    for session in sessions:
+def everyones_inbox(ledger: Ledger) -> Iterator[tuple[str, WaitingQuestion]]:
+    """Yield the questions that wait in the sessions of all owners, for those who may decide for others."""
+    for session in asking_sessions(ledger, None):
         for question in questions(ledger.of(session.owner), session):
             yield session.owner, question
 
@@ -122,72 +128,116 @@ def _waiting_nodes(ledger: Ledger, session: SessionRow) -> list[int]:
 
 
 def _asked(position: Position) -> Iterator[WaitingQuestion]:
-    """Yield what a run asks the user at a node: gates that are open, and inputs that nobody has given."""
-    plan, state, pending = position.plan, position.state, position.awaited
-    policy, run = POLICIES[position.run.surface], position.run
-    asked: list[Question] = []
-    if state.open is not None and isinstance(pending, NeedAnswer):
-        asked.append(question_of(plan, state, pending.gate, pending.confirms))
+    """Yield what a run asks at a node: the question that was put, or inputs that nobody has given."""
+    plan, state, pending = position.plan, position.state, position.pending
+    if (opened := state.open) is not None and isinstance(pending, NeedAnswer):
+        rendered = question_of(plan, state, pending.gate, pending.confirms)
+        question = _waiting(position, rendered, opened.key, opened.opened_at)
+        yield replace(question, message=opened.text, shown=opened.shown)
     # only execution keeps blocked attempts; elsewhere an input waits as soon as its step is pending
-    is_held = run.status == "blocked" or not position.is_tip or policy.exits != "taken"
+    is_held = (
+        position.run.status == "blocked"
+        or not position.is_tip
+        or POLICIES[position.run.surface].exits != "taken"
+    )
     if is_held and isinstance(pending, NeedStep):
-        asked += [
-            input_question(plan, state, pending.step, wanted)
-            for wanted in pending.step.user_input
-            if wanted.is_approval or given(state, wanted) is None
-        ]
-    for question in asked:
-        yield WaitingQuestion(
-            session_id=position.session_id,
-            ref=ref_of(position.session_id),
-            title=position.session.title,
-            run_id=run.run_id,
-            node=position.node.node,
-            id=question.id,
-            name=question.name,
-            message=question.text,
-            options=tuple(map(question_option, question.options)),
-            since=run.updated_at,
-            shown=question.digest,
-        )
+        for wanted in pending.step.user_input:
+            if wanted.is_approval or given(state, wanted) is None:
+                asked = input_question(plan, state, pending.step, wanted)
+                yield _waiting(position, asked, instance(state, asked.id), position.run.updated_at)
+
+
+def _waiting(position: Position, question: Question, key: str, since: int) -> WaitingQuestion:
+    return WaitingQuestion(
+        session_id=position.session_id,
+        run_id=position.run.run_id,
+        node=position.node.node,
+        id=question.id,
+        key=key,
+        shown=question.digest,
+        ref=ref_of(position.session_id),
+        title=position.session.title,
+        name=question.name,
+        message=question.text,
+        options=tuple(map(question_option, question.options)),
+        since=since,
+    )
 
 
 @until_recorded
 def decide_question(
     ledger: Ledger,
-    question: WaitingQuestion,
+    asked: AskedQuestion,
     option: str,
     note: str = "",
     channel: Channel = "cli",
 ) -> LedgerError | None:
-    """Record the user's answer to exactly the question that was shown.
+    """Record the user's answer to exactly the question that was on the screen, or say why nothing is.
 
     The agent's next call uses it; a session with one head goes on at once.
     """
-    position = ledger.position(question.session_id, question.node)
+    position = ledger.position(asked.session_id, asked.node)
     if isinstance(position, LedgerError):
-        return position
-    same = any((asked.id, asked.shown) == (question.id, question.shown) for asked in _asked(position))
-    if not same or question.node not in _waiting_nodes(ledger, position.session):
-        message = f"Session {question.ref} has moved on; '{question.id}' no longer waits."
-        return LedgerError("CONFLICT", message, "See `interlock inbox`.")
+        return _gone(asked) if position.code == "TOKEN_UNKNOWN_NODE" else position
+    question = _still_asked(ledger, position, asked)
+    if isinstance(question, LedgerError):
+        return question
     options = [choice.id for choice in question.options]
     if options and option not in options:
         message = f"'{option}' is not an option of '{question.id}'."
         return LedgerError("VALIDATION_ERROR", message, f"Options: {', '.join(options)}.")
-    is_gate = find_gate(position.plan, position.state, question.id) is not None
-    if is_gate and POLICIES[position.run.surface].exits == "claimed":
+    if position.state.open is not None and POLICIES[position.run.surface].exits == "claimed":
         return _resolve(ledger, position, question, option, note, channel)
     with ledger.store.reading() as reader:
         key = decision_key(position.loaded, question.id, imported_up_to(reader, question.session_id))
-    if key in {row.key for row in position.loaded.decisions}:
-        message = f"'{question.id}' in session {question.ref} is already decided."
-        return LedgerError("CONFLICT", message, "The agent uses the decision in its next call.")
     commit = Commit(position.rows(), ledger.principal, ledger.clock())
     event = DecisionRecorded(question.node, question.id, option, channel, question.shown, commit.now, note)
     commit.add(event, run=position.run.run)
     ledger.append(commit.finish(key))
     return None
+
+
+def _still_asked(ledger: Ledger, position: Position, asked: AskedQuestion) -> WaitingQuestion | LedgerError:
+    """Return the question that is meant if it waits as it was shown; else say so, with what waits instead."""
+    waiting = questions(ledger, position.session)
+    meant = next((question for question in waiting if _is_meant(question, asked)), None)
+    if meant is not None and meant.shown == asked.shown and _is_as_put(position):
+        return meant
+    if meant is not None:
+        message = f"'{asked.id}' has changed since it was shown to you; nothing was recorded."
+        return LedgerError(
+            "QUESTION_CHANGED", message, "Read it again, then answer.", details=_instead(meant)
+        )
+    later = (other for other in waiting if (other.run_id, other.id) == (position.run.run_id, asked.id))
+    return _gone(asked, next(later, None))
+
+
+def _gone(asked: AskedQuestion, later: WaitingQuestion | None = None) -> LedgerError:
+    message = f"'{asked.id}' no longer waits: it was answered, or the run went on. Nothing was recorded."
+    next_action = "The inbox shows what waits now."
+    return LedgerError("ALREADY_DECIDED", message, next_action, details=_instead(later))
+
+
+def _is_meant(question: WaitingQuestion, asked: AskedQuestion) -> bool:
+    return (
+        (question.node, question.id) == (asked.node, asked.id)
+        and asked.run_id in ("", question.run_id)
+        and asked.key in ("", question.key)
+    )
+
+
+def _is_as_put(position: Position) -> bool:
+    """Say whether a gate's question would be put in the words that were recorded."""
+    opened, pending = position.state.open, position.pending
+    if opened is None or not isinstance(pending, NeedAnswer):
+        return True
+    question = question_of(position.plan, position.state, pending.gate, pending.confirms)
+    return question.digest == opened.shown
+
+
+def _instead(question: WaitingQuestion | None) -> dict[str, Json]:
+    """Give the question that waits now, if there is one, with the refusal of an answer to another."""
+    return {"question": msgspec.to_builtins(question)} if question is not None else {}
 
 
 def _resolve(

@@ -24,7 +24,7 @@ from interlock.core.run.outcomes import (
 )
 from interlock.core.run.preferences import Autonomy, Mode, RiskPolicy, mode_of
 from interlock.core.run.state import KnownGap
-from interlock.core.run.surface_policy import EXECUTION
+from interlock.core.run.surface_policy import POLICIES
 from interlock.ledger.decisions.recorded import imported_up_to, recorded_decisions
 from interlock.ledger.errors import LedgerError
 from interlock.ledger.log.chain import logged
@@ -209,7 +209,7 @@ def _run_status(positions: Positions, session: SessionRow, run: RunRow) -> RunSt
     assert tip.node is not None, "a run has a tip"
     plan = positions.pins.plan(positions.content, run.workflow_hash)
     state = state_of(tip.node, tip.mode)
-    need = awaited(plan, state, EXECUTION)
+    need = awaited(plan, state, POLICIES[run.surface])
     decisions = recorded_decisions(plan, state, need, tip, imported)
     return RunStatus(
         run_id=run.run_id,

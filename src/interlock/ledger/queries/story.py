@@ -18,7 +18,7 @@ from interlock.core.run.outcomes import Awaited, Done, NeedAnswer, NeedInput, Ne
 from interlock.core.run.preferences import mode_of
 from interlock.core.run.reasons import Blocker
 from interlock.core.run.state import RunState
-from interlock.core.run.surface_policy import EXECUTION
+from interlock.core.run.surface_policy import POLICIES
 from interlock.core.values import Json
 from interlock.ledger.errors import LedgerError
 from interlock.ledger.log.chain import Logged, logged
@@ -132,7 +132,7 @@ def story_of(
     steps: list[StoryStep] = []
     for row, child in zip(path, [*path[1:], None], strict=True):
         state = state_of(row, modes.get(row.node))
-        need = awaited(plan, state, EXECUTION)
+        need = awaited(plan, state, POLICIES[run.surface])
         if child is None and isinstance(need, Done):
             break
         line = pending_line(need, plan.scope(state.variables))

@@ -12,7 +12,7 @@ from interlock.core.definition.workflow import Step, walk
 from interlock.core.engine.settle import awaited
 from interlock.core.run import events as e
 from interlock.core.run.channels import labels
-from interlock.core.run.surface_policy import EXECUTION
+from interlock.core.run.surface_policy import POLICIES, SurfacePolicy
 from interlock.ledger.log.chain import logged
 from interlock.ledger.log.projection import state_of
 from interlock.ledger.log.records import AdvanceRecorded, Cause, LogEntry, NodeCreated
@@ -71,7 +71,10 @@ def trees_of(positions: Positions, session: SessionRow, sound: int | None = None
             plan, tip = positions.pins.plan(reader.content, run.workflow_hash), tip_of(session, run)
             items = (item for activity in plan.workflow.activities for item in walk(activity.items))
             probes = {item.id for item in items if isinstance(item, Step) and item.probes is not None}
-            nodes = tuple(history.node(row, plan, tip, probes, row.node not in parents) for row in rows)
+            policy = POLICIES[run.surface]
+            nodes = tuple(
+                history.node(row, plan, policy, tip, probes, row.node not in parents) for row in rows
+            )
             if run.status == "abandoned":
                 nodes = tuple(replace(node, pending=ABANDONED) for node in nodes)
             forks = sum(node.cause == "non_tip_advance" for node in nodes)
@@ -97,7 +100,15 @@ class _History:
                 case event if row.node is not None:
                     self._events[row.node].append(event)
 
-    def node(self, row: NodeRow, plan: Plan, preferred: int, probes: set[str], is_leaf: bool) -> TreeNode:
+    def node(
+        self,
+        row: NodeRow,
+        plan: Plan,
+        policy: SurfacePolicy,
+        preferred: int,
+        probes: set[str],
+        is_leaf: bool,
+    ) -> TreeNode:
         """Return a node as people see it; `preferred` is the preferred tip of its run."""
         is_tip = is_leaf and row.kind == "step"
         state = state_of(row)
@@ -112,7 +123,7 @@ class _History:
             tip=is_tip,
             preferred=is_tip and row.node == preferred,
             blocked=self._blocked[row.node],
-            pending=pending_line(awaited(plan, state, EXECUTION), plan.scope(state.variables))
+            pending=pending_line(awaited(plan, state, policy), plan.scope(state.variables))
             if is_tip
             else NOTHING,
             diverged=tuple(

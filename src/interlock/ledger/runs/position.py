@@ -17,7 +17,7 @@ from interlock.core.run.outcomes import Ask, Awaited, Code, Decided, NeedAnswer,
 from interlock.core.run.preferences import Preferences
 from interlock.core.run.reasons import Blocker
 from interlock.core.run.state import RunState
-from interlock.core.run.surface_policy import EXECUTION
+from interlock.core.run.surface_policy import EXECUTION, POLICIES
 from interlock.core.values import Variables
 from interlock.ledger.log.projection import Rows
 from interlock.ledger.runs.brief import Brief
@@ -59,6 +59,11 @@ class Position(Struct, frozen=True):
     def awaited(self) -> Awaited:
         """What the run waits for on the execution surface."""
         return awaited(self.plan, self.state, EXECUTION)
+
+    @property
+    def pending(self) -> Awaited:
+        """What the run waits for on its own surface, which people are shown."""
+        return awaited(self.plan, self.state, POLICIES[self.run.surface])
 
     @property
     def is_tip(self) -> bool:

@@ -9,25 +9,15 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 import msgspec
-from msgspec import Struct
+from msgspec.structs import astuple
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
 from interlock.transport.http.responses import json_response, refusal
-from interlock.transport.http.service import Service, record_of
+from interlock.transport.http.service import InboxAnswer, Service, record_of
 
 InThread = Callable[..., Awaitable[Any]]
-
-
-class DecisionBody(Struct, frozen=True, forbid_unknown_fields=True):
-    """A decision on exactly the question that was shown: `shown` is its digest in the inbox (rule 26)."""
-
-    session: str
-    question: str
-    shown: str
-    option: str
-    note: str = ""
 
 
 def inbox_routes(service: Service, in_thread: InThread, *, authenticated: bool) -> list[Route]:
@@ -42,15 +32,15 @@ def inbox_routes(service: Service, in_thread: InThread, *, authenticated: bool) 
             message = "Deciding needs a token of the role approver: interlock auth add NAME --role approver."
             return refusal(403, "FORBIDDEN", message)
         try:
-            body = msgspec.json.decode(await request.body(), type=DecisionBody)
+            answer = msgspec.json.decode(await request.body(), type=InboxAnswer)
         except msgspec.DecodeError as error:
             return refusal(400, "BAD_BODY", str(error))
-        parts = (body.session, body.question, body.shown, body.option, body.note)
-        if any("\0" in part for part in parts):
+        if any(isinstance(part, str) and "\0" in part for part in astuple(answer)):
             return refusal(400, "BAD_BODY", "A NUL character is not accepted.")
-        problem = await in_thread(service.decide, principal, *parts)
-        return (
-            json_response({"decided": body.option}) if problem is None else refusal(409, "CONFLICT", problem)
-        )
+        problem = await in_thread(service.decide, principal, answer)
+        if problem is None:
+            return json_response({"decided": answer.option})
+        told = {"error": {"code": problem.code, "message": problem.message}, "question": problem.question}
+        return json_response(told, 409)
 
     return [Route("/inbox", show, methods=["GET"]), Route("/inbox", decide, methods=["POST"])]

@@ -15,6 +15,29 @@ from interlock.surfaces.tool import Surface
 KEY = "interlock.request"
 
 
+class InboxAnswer(Struct, frozen=True, forbid_unknown_fields=True):
+    """A decision on exactly one question as it was shown: the names are those of the inbox (rule 26).
+
+    `shown` is the digest of what was read; a node has each question once, so that `run` only makes sure.
+    """
+
+    session: str
+    node: int
+    question: str
+    shown: str
+    option: str
+    note: str = ""
+    run: str = ""
+
+
+class Undecided(Struct, frozen=True):
+    """Why nothing was recorded, and the question that waits now, if there is one."""
+
+    code: str
+    message: str
+    question: Json = None
+
+
 class Service(Protocol):
     """The ledger behind the surfaces, as far as HTTP may know it."""
 
@@ -32,9 +55,7 @@ class Service(Protocol):
     def inbox(self, principal: Principal) -> Json:
         """Return the questions that a principal may see: its own, and others' if it decides for others."""
 
-    def decide(
-        self, principal: Principal, session: str, question: str, shown: str, option: str, note: str
-    ) -> str | None:
+    def decide(self, principal: Principal, answer: InboxAnswer) -> Undecided | None:
         """Record a decision on the question that was shown; return why that is impossible."""
 
     def not_ready(self) -> str | None:

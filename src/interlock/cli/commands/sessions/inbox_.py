@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import click
 import msgspec
 
@@ -34,8 +36,9 @@ def command(ledger: Ledger, as_json: bool) -> None:
         print_json({"questions": msgspec.to_builtins(questions)})
     elif not questions:
         say("No decision is waiting for you.")
+    waiting = Counter(question.session_id for question in questions)
     for question in () if as_json else questions:
-        show_question(question)
+        show_question(question, among_others=waiting[question.session_id] > 1)
         say()
     if questions:
         if not as_json:
@@ -43,10 +46,11 @@ def command(ledger: Ledger, as_json: bool) -> None:
         raise click.exceptions.Exit(WAITS)
 
 
-def show_question(question: WaitingQuestion) -> None:
-    """Print a question with its options."""
+def show_question(question: WaitingQuestion, *, among_others: bool = False) -> None:
+    """Print a question with its options; among others of its session also where exactly it is asked."""
     say(paint(fit(f"{question.ref}  {line_of(question.title)}", width()), "strong"))
-    say(paint(f"{INDENT}{question.id}, {age(question.since)}", "quiet"))
+    where = f", {question.run_id}, node {question.node}" if among_others else ""
+    say(paint(f"{INDENT}{question.id}{where}, {age(question.since)}", "quiet"))
     say(paragraph(question.message, INDENT))
     widest = max((len(option.id) for option in question.options), default=0)
     for option in question.options:

@@ -17,16 +17,17 @@ export interface InboxQuestion {
 
 export interface WaitingQuestion {
   sessionId: string;
-  ref: string;
-  title: string;
-  runId: string;
   node: number;
   id: string;
+  shown: string;
+  runId: string;
+  key: string;
+  ref: string;
+  title: string;
   name: string;
   message: string;
   options: Array<QuestionOption>;
   since: number;
-  shown: string;
 }
 
 export interface QuestionOption {
@@ -795,8 +796,10 @@ export interface ConsoleError {
 
 export interface DecideRequest {
   sessionId: string;
+  runId: string;
   node: number;
   id: string;
+  key: string;
   shown: string;
   option: string;
   owner?: string;

@@ -50,15 +50,8 @@ def decided(data: Path, session: str) -> list[str]:
     return [event["event"]["option"] for event in ran.json["events"]]
 
 
-MOVED = pytest.mark.xfail(
-    strict=True, raises=Breach, reason="people: a new question takes the place of the one on screen"
-)
-
-
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "by", [pytest.param("keys", marks=MOVED), "half typed", pytest.param("mouse", marks=MOVED)]
-)
+@on(by=["keys", "half typed", "mouse"])
 def test_people_an_answer_is_for_the_question_on_screen(
     desk: BrowserDesk, browser: Browser, tmp_path: Path, by: str
 ) -> None:

@@ -12,10 +12,10 @@ from interlock.ledger.decisions.user_pin import set_pin
 from interlock.store.sqlite.store import open_store
 from support.browser_desk import BrowserDesk, desk
 from support.chromium import PATIENCE_MS, browser
-from support.cli_process import REPORT, to_the_gate
+from support.cli_process import REPORT, Terminal, interlock, to_the_gate
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser
+    from playwright.sync_api import Browser, Locator, Page
 
 __all__ = ["browser", "desk"]
 
@@ -52,6 +52,71 @@ def test_a_question_that_changed_says_so_keeps_the_note_and_is_asked_again(
     assert page.get_by_label("A note for the agent").input_value() == "Only if it is fast."
     page.get_by_role("button", name="Accept").click()
     page.get_by_role("heading", name="Nothing waits for you").wait_for()
+
+
+def asked_about(page: Page, goal: str) -> Locator:
+    return page.get_by_role("article").filter(has_text=goal)
+
+
+def decided_in(data: Path, session: str) -> list[str]:
+    ran = interlock(data, "log", session, "--kind", "decision_recorded", "--json")
+    return [event["event"]["option"] for event in ran.json["events"]]
+
+
+@pytest.mark.parametrize("by", ["key", "mouse"])
+def test_questions_that_arrive_move_neither_the_selection_nor_what_is_decided(
+    desk: BrowserDesk, browser: Browser, tmp_path: Path, by: str
+) -> None:
+    from playwright.sync_api import expect
+
+    sessions = {goal: to_the_gate(desk.worker, goal) for goal in ("The first", "The second")}
+    page = desk.open(browser, "inbox")
+    current = page.locator("article.current")
+    expect(current).to_contain_text("The second", timeout=PATIENCE_MS)
+    place = asked_about(page, "The second").get_by_role("button", name="Accept").bounding_box()
+    assert place is not None
+    if by == "key":
+        page.keyboard.press("1")
+        page.get_by_text("press Enter to decide").wait_for()
+    for goal in ("The third", "The fourth"):
+        sessions[goal] = to_the_gate(desk.worker, goal)
+    asked_about(page, "The fourth").wait_for()
+    expect(current).to_contain_text("The second")
+    if by == "key":
+        page.keyboard.press("Enter")
+    else:
+        page.mouse.dblclick(place["x"] + place["width"] / 2, place["y"] + place["height"] / 2)
+    asked_about(page, "The second").wait_for(state="detached")
+    expect(current).to_contain_text("The first", timeout=PATIENCE_MS)
+    page.wait_for_timeout(1000)
+    assert {goal: decided_in(tmp_path, session) for goal, session in sessions.items()} == {
+        "The first": [],
+        "The second": ["accept"],
+        "The third": [],
+        "The fourth": [],
+    }
+
+
+def test_a_question_that_is_answered_elsewhere_leaves_nothing_selected(
+    desk: BrowserDesk, browser: Browser, tmp_path: Path
+) -> None:
+    from playwright.sync_api import expect
+
+    first, second = (to_the_gate(desk.worker, goal) for goal in ("The first", "The second"))
+    page = desk.open(browser, "inbox")
+    expect(page.locator("article.current")).to_contain_text("The second", timeout=PATIENCE_MS)
+    page.keyboard.press("1")
+    terminal = Terminal(tmp_path, "decide", second, "rework")
+    terminal.type("\n")
+    assert terminal.end()[0] == 0
+    page.get_by_text("no longer waits: it was answered elsewhere").wait_for()
+    expect(page.locator("article.current")).to_have_count(0)
+    page.keyboard.press("1")
+    page.keyboard.press("Enter")
+    page.wait_for_timeout(1000)
+    assert (decided_in(tmp_path, first), decided_in(tmp_path, second)) == ([], ["rework"])
+    page.keyboard.press("j")
+    expect(page.locator("article.current")).to_contain_text("The first")
 
 
 def test_title_icon_and_notification_tell_that_a_question_waits(desk: BrowserDesk, browser: Browser) -> None:

@@ -1,4 +1,4 @@
-import { useContext, useEffect, useRef, useState } from "react";
+import { useContext, useEffect, useMemo, useRef, useState } from "react";
 import { act, LiveContext, Refused } from "../api";
 import type { Page } from "../api";
 import { Artifact } from "../artifacts";
@@ -7,33 +7,42 @@ import { Link } from "../router";
 import type { ActionDone, ConsoleError, DecideRequest, InboxPage, InboxQuestion } from "../types";
 import { Empty, ErrorBox, Skeleton, Time } from "../ui";
 
-/** A question stays the same one if it is asked again at a later node of its run. */
-function identities(questions: InboxQuestion[]): Map<InboxQuestion, string> {
-  const seen = new Map<string, number>();
-  return new Map(
-    questions.map((each) => {
-      const key = `${each.question.sessionId} ${each.question.runId} ${each.question.id}`;
-      const before = seen.get(key) ?? 0;
-      seen.set(key, before + 1);
-      return [each, before ? `${key} ${before}` : key];
-    }),
-  );
+const MOVED_MS = 700;
+
+/** The place of a question on the page, which it keeps if it changes: its run and instance, among branches its node. */
+function places(questions: InboxQuestion[]): Map<InboxQuestion, string> {
+  const instance = ({ question }: InboxQuestion) => `${question.sessionId} ${question.runId} ${question.key}`;
+  const count = new Map<string, number>();
+  for (const each of questions) count.set(instance(each), (count.get(instance(each)) ?? 0) + 1);
+  return new Map(questions.map((each) => [each, (count.get(instance(each)) ?? 0) > 1 ? `${instance(each)} ${each.question.node}` : instance(each)]));
+}
+
+/** What an answer is for: exactly this question as it is on the screen. */
+function identity({ question }: InboxQuestion): string {
+  return `${question.sessionId} ${question.node} ${question.key} ${question.shown}`;
+}
+
+/** What was on the page stays where it is; what has arrived since comes after it. */
+function inPlace(order: string[], keys: Map<InboxQuestion, string>): InboxQuestion[] {
+  const known = new Map([...keys].map(([each, key]) => [key, each]));
+  const kept = order.flatMap((key) => known.get(key) ?? []);
+  return [...kept, ...[...keys.keys()].filter((each) => !kept.includes(each))];
 }
 
 export function Inbox({ page: { data, error, reload } }: { page: Page<InboxPage> }) {
   const [selected, setSelected] = useState<string | null>(null);
   const [message, setMessage] = useState("");
-  const questions = data?.questions ?? [];
-  const keys = identities(questions);
-  const identity = (each: InboxQuestion) => keys.get(each) ?? "";
-  const before = useRef(new Map<InboxQuestion, string>());
+  const order = useRef<string[]>([]);
+  const keys = useMemo(() => places(data?.questions ?? []), [data]);
+  const questions = useMemo(() => inPlace(order.current, keys), [keys]);
+  const before = useRef<InboxQuestion[]>([]);
   const decided = useRef(new Set<string>());
-  const current = questions.find((each) => identity(each) === selected) ?? questions[0];
+  const current = questions.find((each) => identity(each) === selected);
 
   useEffect(() => {
     const pressed = (event: KeyboardEvent) => {
-      if (isTyping(event) || (event.key !== "j" && event.key !== "k") || !current) return;
-      const at = questions.indexOf(current) + (event.key === "j" ? 1 : -1);
+      if (isTyping(event) || (event.key !== "j" && event.key !== "k")) return;
+      const at = current ? questions.indexOf(current) + (event.key === "j" ? 1 : -1) : 0;
       const next = questions[Math.min(Math.max(at, 0), questions.length - 1)];
       if (next) setSelected(identity(next));
     };
@@ -43,12 +52,22 @@ export function Inbox({ page: { data, error, reload } }: { page: Page<InboxPage>
 
   useEffect(() => {
     if (!data) return;
-    const now = new Set(keys.values());
-    const gone = [...before.current].find(([, key]) => !now.has(key) && !decided.current.has(key));
-    if (gone) setMessage(`${visible(gone[0].question.name)} no longer waits: it was answered elsewhere, or the run went on.`);
-    before.current = keys;
+    const was = before.current;
+    const now = new Set(questions.map(identity));
+    const asked = new Set(keys.values());
+    const goneAt = was.findIndex((each) => identity(each) === selected && !now.has(selected));
+    const mine = goneAt >= 0 && decided.current.has(selected ?? "");
+    // whoever has just decided goes on with the next; what went away by itself leaves nothing to answer by mistake
+    const next = [...was.slice(goneAt + 1), ...was.slice(0, Math.max(goneAt, 0)).reverse()].find((each) => now.has(identity(each))) ?? questions[0];
+    if (was.length === 0 || mine) setSelected(next ? identity(next) : null);
+    const gone = was.findIndex((each, index) => !asked.has(order.current[index] ?? "") && !decided.current.has(identity(each)));
+    const left = was[gone];
+    if (left) setMessage(`${visible(left.question.name)} no longer waits: it was answered elsewhere, or the run went on.`);
+    before.current = questions;
+    order.current = questions.map((each) => keys.get(each) ?? "");
   }, [data]);
 
+  const layout = questions.map(identity);
   return (
     <>
       <header className="page-head">
@@ -70,17 +89,24 @@ export function Inbox({ page: { data, error, reload } }: { page: Page<InboxPage>
         <p className="notice">You may read these questions. An agent may hold a token of your role, so a principal of the role approver decides them.</p>
       )}
       <div className="questions">
-        {questions.map((each) => (
+        {questions.map((each, index) => (
           <Question
-            key={identity(each)}
+            key={keys.get(each)}
             asked={each}
+            place={layout.slice(0, index + 1).join("\n")}
             needsPin={data?.needsPin ?? false}
             canDecide={data?.canDecide ?? false}
             isCurrent={each === current}
             onSelect={() => setSelected(identity(each))}
+            onSent={() => decided.current.add(identity(each))}
             onDecided={(text) => {
-              decided.current.add(identity(each));
               setMessage(text);
+              reload();
+            }}
+            onRefused={(refused) => {
+              decided.current.delete(identity(each));
+              if (refused.status !== 409) return;
+              setMessage(refused.error.message);
               reload();
             }}
           />
@@ -111,14 +137,27 @@ export function isTyping(event: KeyboardEvent): boolean {
 
 interface QuestionProps {
   asked: InboxQuestion;
+  place: string;
   needsPin: boolean;
   canDecide: boolean;
   isCurrent: boolean;
   onSelect: () => void;
+  onSent: () => void;
   onDecided: (message: string) => void;
+  onRefused: (refused: Refused) => void;
 }
 
-function Question({ asked, needsPin, canDecide, isCurrent, onSelect, onDecided }: QuestionProps) {
+/** Says for a moment that this has changed, or has moved under the pointer: a click then was meant for something else. */
+function useMoved(place: string): boolean {
+  const [settled, setSettled] = useState(place);
+  useEffect(() => {
+    const timer = setTimeout(() => setSettled(place), MOVED_MS);
+    return () => clearTimeout(timer);
+  }, [place]);
+  return settled !== place;
+}
+
+function Question({ asked, place, needsPin, canDecide, isCurrent, onSelect, onSent, onDecided, onRefused }: QuestionProps) {
   const { question, handedIn, follows, workflowId } = asked;
   const live = useContext(LiveContext);
   const [chosen, setChosen] = useState<string | null>(null);
@@ -127,16 +166,22 @@ function Question({ asked, needsPin, canDecide, isCurrent, onSelect, onDecided }
   const [error, setError] = useState<ConsoleError | null>(null);
   const [isChanged, setChanged] = useState(false);
   const shown = useRef(question.shown);
+  const hasMoved = useMoved(place);
   const pinField = useRef<HTMLInputElement>(null);
   const sending = useRef(false);
   const [isSending, setSending] = useState(false);
   const element = useRef<HTMLElement>(null);
 
   useEffect(() => {
+    setChosen(null);
+    sending.current = false;
+    setSending(false);
+  }, [identity(asked)]);
+
+  useEffect(() => {
     if (shown.current === question.shown) return;
     shown.current = question.shown;
     setChanged(true);
-    setChosen(null);
   }, [question.shown]);
 
   const decide = (option: string) => {
@@ -144,10 +189,13 @@ function Question({ asked, needsPin, canDecide, isCurrent, onSelect, onDecided }
     sending.current = true;
     setSending(true);
     setError(null);
+    onSent();
     const request: DecideRequest = {
       sessionId: question.sessionId,
+      runId: question.runId,
       node: question.node,
       id: question.id,
+      key: question.key,
       shown: question.shown,
       option,
       owner: asked.owner,
@@ -155,14 +203,14 @@ function Question({ asked, needsPin, canDecide, isCurrent, onSelect, onDecided }
       pin,
     };
     act<ActionDone>("decide", request)
-      .then((done) => onDecided(done.message))
+      .then((done) => onDecided(`${visible(question.name)}: ${done.message}`))
       .catch((refused: unknown) => {
         sending.current = false;
         setSending(false);
         if (!(refused instanceof Refused)) throw refused;
         setError(refused.error);
         if (refused.error.code.startsWith("PIN")) pinField.current?.focus();
-        if (refused.status === 409) onDecided(refused.error.message);
+        onRefused(refused);
       });
   };
 
@@ -212,7 +260,7 @@ function Question({ asked, needsPin, canDecide, isCurrent, onSelect, onDecided }
           ))}
         </details>
       )}
-      <fieldset className="options" disabled={isSending || !canDecide}>
+      <fieldset className="options" disabled={isSending || hasMoved || !canDecide}>
         <legend className="sr-only">Options</legend>
         {question.options.map((option, index) => {
           const { effects, pending: next } = follows.find((each) => each.option === option.id) ?? { effects: [], pending: null };

@@ -284,7 +284,7 @@ class TestShown:
         story.when(StartChild("child", "s1")).ack()
         assert story.state.finished
         for late in (ReturnChild("child", "s1", True, {"found": "x"}), StartChild("child", "s2")):
-            refused = decide(story.plan, story.state, late)
+            refused = decide(story.plan, story.state, late, story.audit)
             assert isinstance(refused, Refusal)
             assert (refused.code, refused.kept) == (Code.RUN_FINISHED, ())
 

@@ -18,6 +18,7 @@ from interlock.core.engine.evolve import evolved
 from interlock.core.engine.gates import question_of
 from interlock.core.engine.requirements import input_question
 from interlock.core.engine.settle import awaited
+from interlock.core.guard.audit import Audit, learned
 from interlock.core.run.commands import Answerable, Command, Decision, StartRun, Terms
 from interlock.core.run.events import Event, GateResolved, QuestionDeclined
 from interlock.core.run.outcomes import Ask, Awaited, Decided, NeedAnswer, NeedStep, Refusal
@@ -60,9 +61,13 @@ class Setting:
 
 @dataclass(frozen=True)
 class Position:
-    """A node: its state, the user's answers recorded at it by digest, and what blocked attempts have sent."""
+    """A node: its state, the user's answers recorded at it by digest, and what blocked attempts have sent.
+
+    `audit` is what the guard has learned on the way; it does not tell positions apart.
+    """
 
     state: RunState
+    audit: Audit = Audit()  # noqa: RUF009 - frozen
     decisions: Mapping[str, Decision] = field(default_factory=dict)
     kept: Mapping[str, Json] = field(default_factory=dict)
 
@@ -114,29 +119,29 @@ class Engine:
         if not isinstance(command, Answerable):
             return False
         by_form = msgspec.structs.replace(command, asks_by="elicitation")
-        return isinstance(decide(self.plan, position.state, by_form), Ask)
+        return isinstance(decide(self.plan, position.state, by_form, position.audit), Ask)
 
     def send(self, position: Position, command: Command, form: Form = "") -> Sent:
         """Decide a command as a surface does; what a refused one keeps is recorded."""
-        outcome = self._outcome(position.state, command, form)
+        outcome = self._outcome(position, command, form)
         if isinstance(outcome, Refusal):
             return self._refused(position, outcome)
         if outcome.blockers:
             kept = {**position.kept, **getattr(command, "variables", {})}
             declines = [event for event in outcome.events if isinstance(event, QuestionDeclined)]
             left = _without_used(position.decisions, outcome.events)
-            after = Position(evolved(position.state, declines), left, kept)
+            after = Position(evolved(position.state, declines), learned(position.audit, declines), left, kept)
             return Sent(after, self._with_inputs(after, outcome.events), str(outcome.blockers[0].code))
-        after = Position(outcome.state)
+        after = Position(outcome.state, learned(position.audit, outcome.events))
         return Sent(after, self._with_inputs(after, outcome.events))
 
-    def _outcome(self, state: RunState, command: Command, form: Form) -> Decided | Refusal:
+    def _outcome(self, position: Position, command: Command, form: Form) -> Decided | Refusal:
         """Decide a command, again with the answers where the user is asked first."""
         if form:
             assert isinstance(command, Answerable)
             command = msgspec.structs.replace(command, asks_by="elicitation")
         for _ in range(MOST_FORMS):
-            outcome = decide(self.plan, state, command)
+            outcome = decide(self.plan, position.state, command, position.audit)
             if not isinstance(outcome, Ask):
                 return outcome
             assert isinstance(command, Answerable)
@@ -148,7 +153,7 @@ class Engine:
         state = evolved(position.state, refusal.kept)
         if self.setting.surface == "execution" or position.state.finished or state == position.state:
             return Sent(position, (), str(refusal.code))
-        after = Position(state)
+        after = Position(state, learned(position.audit, refusal.kept))
         return Sent(after, self._with_inputs(after, refusal.kept), str(refusal.code))
 
     def awaited(self, position: Position) -> Awaited:

@@ -14,7 +14,7 @@ from interlock.core.principals import Principal
 from interlock.ledger.tokens.access_tokens import AccessTokens
 from interlock.store.protocol import SessionFilter
 from interlock.surfaces.call import Call, Elicit
-from support.attacker import (
+from support.attacker import Breach, (
     ASKING,
     AUTO,
     CLAIMING,

@@ -65,8 +65,10 @@ PARTS = {
         _tests("tests/ledger/test_byte_flips.py"),
     ),
     "search": Part(
-        "Search",
-        "Small workflows, and everything that an agent can send; a second oracle judges what was recorded.",
+        "Ways past a gate",
+        "Small workflows and all that an agent can send, for 20 minutes and at least 300,000 states. A second\n"
+        "oracle judges what was recorded, and honest agents walk the same workflows. Each exception that the\n"
+        "engine once had is put back and must be found. The search alone: `python -m tools.search`.",
         _tests("tests/search"),
     ),
     "mutants": Part(

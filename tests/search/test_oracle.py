@@ -93,7 +93,7 @@ def test_an_answer_to_a_question_that_was_not_shown() -> None:
 
 
 def test_an_agent_does_not_answer_what_the_user_declined() -> None:
-    declined = {"kind": "question_declined", "gate": "g1"}
+    declined = {"kind": "question_declined", "gate": "g1", "channel": "elicitation"}
     assert rules(["gate"], [shown()], [declined], [answered(channel="agent")], policy="auto") == ["declined"]
     assert rules(["gate"], [shown()], [declined], [answered(channel="elicitation")], policy="auto") == []
 
@@ -107,8 +107,10 @@ def test_a_key_with_a_dot_is_a_change_too() -> None:
 
 
 def test_a_declared_step_after_the_gate_may_change_it() -> None:
-    change = [sent(target="PRODUCTION"), completed("s2")]
+    change = [completed("s2"), {**sent(target="PRODUCTION"), "by": "s2"}]
     assert rules(["gate", "setter"], [shown()], [answered()], change) == []
+    unnamed = [completed("s2"), sent(target="PRODUCTION")]
+    assert rules(["gate", "setter"], [shown()], [answered()], unnamed) == ["bent"]
 
 
 def test_a_declared_step_before_the_gate_may_not() -> None:
@@ -118,8 +120,8 @@ def test_a_declared_step_before_the_gate_may_not() -> None:
 
 def test_every_round_of_a_loop_has_its_own_answer() -> None:
     first, second = (
-        {"kind": "loop_entered", "loop": "l1", "total": 2},
-        {"kind": "loop_iterated", "loop": "l1"},
+        {"kind": "loop_entered", "loop": "l1", "total": 2, "sets": {"item": "staging"}},
+        {"kind": "loop_iterated", "loop": "l1", "sets": {"item": "PRODUCTION"}},
     )
     end = [{"kind": "loop_left", "loop": "l1"}, left()]
     log = [[first, shown()], [answered(), {**second, "iteration": 1}]]
@@ -150,7 +152,26 @@ def test_a_shortcut_may_be_claimed() -> None:
 
 def test_a_condition_is_judged_when_the_activity_is_left() -> None:
     assert rules(["conditional"], [sent(risky=False)], [left()]) == []
-    assert rules(["conditional"], [sent(risky="true")], [left()]) == ["unanswered"]
+    assert rules(["conditional"], [sent(risky=False)], [sent(risky=True)], [left()]) == ["unanswered"]
+
+
+def test_a_variable_has_its_type() -> None:
+    assert rules(["conditional"], [sent(risky="true")]) == ["typed"]
+
+
+def test_a_question_is_shown_whole() -> None:
+    assert rules(["gate"], [sent(target=None)], [shown()]) == ["whole"]
+
+
+def test_a_question_that_is_asked_again_has_no_answer() -> None:
+    again = [{**sent(target="PRODUCTION"), "source": "reask"}, shown(digest="e")]
+    assert rules(["gate"], [shown()], [answered()], again, [left()]) == ["unanswered"]
+    assert rules(["gate"], [shown()], [answered()], again, [answered(shown="e")], [left()]) == []
+
+
+def test_what_only_an_answer_sets_is_not_asked_for_by_value() -> None:
+    again = [{**sent(approved=True), "source": "reask"}, shown()]
+    assert rules(["yes-or-nothing"], [shown()], [answered(option="no")], again) == ["bent"]
 
 
 def test_a_question_that_was_shown_is_not_talked_away() -> None:

@@ -15,7 +15,7 @@ from tools.search.explore import MAIN, Figures, all_workflows, explore, search, 
 from tools.search.workflows import workflow_of
 
 MOST = 2500
-SECONDS, STATES = (1200, 1500) if FULL else (120, 250)
+SECONDS, STATES, LEAST = (1200, 1500, 300_000) if FULL else (120, 250, 0)
 
 FORM = "an agent answers its own form"
 DOTTED = "a key with a dot changes what was shown"
@@ -93,13 +93,12 @@ def test_a_short_search_finds_nothing() -> None:
 @pytest.mark.slow
 @pytest.mark.proof
 def test_a_long_search_finds_nothing() -> None:
-    figures = search_in_parallel(SEED, SECONDS, processes=2, most=STATES)
+    figures = search_in_parallel(SEED, SECONDS, processes=2, most=STATES, least=LEAST)
     for text in figures.lines():
         print(f"\nproof: {text}")
     print(line("search", processes=2, seconds=SECONDS))
     stories = [story(minimised(found)) for found in figures.first.values()]
     assert figures.violations.keys() <= STILL_BROKEN, "\n\n".join(stories)
-    assert not FULL or figures.states >= 300_000
 
 
 def test_the_search_is_the_same_for_the_same_seed() -> None:

@@ -21,7 +21,7 @@ from interlock.core.engine.settle import awaited
 from interlock.core.guard.audit import Audit, learned
 from interlock.core.run.commands import Answerable, Command, Decision, StartRun, Terms
 from interlock.core.run.events import Event, GateResolved, QuestionDeclined
-from interlock.core.run.outcomes import Ask, Awaited, Decided, NeedAnswer, NeedStep, Refusal
+from interlock.core.run.outcomes import Ask, Awaited, Code, Decided, NeedAnswer, NeedStep, Refusal
 from interlock.core.run.preferences import PRESETS, DecisionPolicy, Enforcement, Mode
 from interlock.core.run.questions import Question
 from interlock.core.run.state import RunState
@@ -31,8 +31,6 @@ from interlock.core.values import Json
 NOW = 1_000_000
 LATER = 2_000_000  # after the time of every non-blocking gate
 MOST_FORMS = 20  # that one call shows
-
-INBOX: Mapping[str, Any] = {"by": "inbox"}  # marks what was shown and is not in the log
 
 Surface = Literal["execution", "session", "gated", "navigation"]
 Form: TypeAlias = Literal["", "first", "last", "declined"]  # how the forms of a call are answered
@@ -61,15 +59,12 @@ class Setting:
 
 @dataclass(frozen=True)
 class Position:
-    """A node: its state, the user's answers recorded at it by digest, and what blocked attempts have sent.
-
-    `audit` is what the guard has learned on the way; it does not tell positions apart.
-    """
+    """A node: its state, the user's answers recorded at it by digest, and what blocked attempts have sent."""
 
     state: RunState
-    audit: Audit = Audit()  # noqa: RUF009 - frozen
     decisions: Mapping[str, Decision] = field(default_factory=dict)
     kept: Mapping[str, Json] = field(default_factory=dict)
+    audit: Audit = field(default_factory=Audit)  # the guard's, which the same events lead to
 
     @property
     def key(self) -> bytes:
@@ -84,11 +79,6 @@ class Sent:
     position: Position
     events: tuple[dict[str, Any], ...]
     refused: str = ""
-
-    @property
-    def recorded(self) -> tuple[dict[str, Any], ...]:
-        """The events that are in the log."""
-        return tuple(event for event in self.events if event.get("by") != INBOX["by"])
 
 
 class Engine:
@@ -130,10 +120,11 @@ class Engine:
             kept = {**position.kept, **getattr(command, "variables", {})}
             declines = [event for event in outcome.events if isinstance(event, QuestionDeclined)]
             left = _without_used(position.decisions, outcome.events)
-            after = Position(evolved(position.state, declines), learned(position.audit, declines), left, kept)
-            return Sent(after, self._with_inputs(after, outcome.events), str(outcome.blockers[0].code))
-        after = Position(outcome.state, learned(position.audit, outcome.events))
-        return Sent(after, self._with_inputs(after, outcome.events))
+            audit = learned(position.audit, declines)
+            after = Position(evolved(position.state, declines), left, kept, audit)
+            return Sent(after, _plain(outcome.events), str(outcome.blockers[0].code))
+        after = Position(outcome.state, audit=learned(position.audit, outcome.events))
+        return Sent(after, _plain(outcome.events))
 
     def _outcome(self, position: Position, command: Command, form: Form) -> Decided | Refusal:
         """Decide a command, again with the answers where the user is asked first."""
@@ -151,10 +142,11 @@ class Engine:
     def _refused(self, position: Position, refusal: Refusal) -> Sent:
         """Return what is kept of a refused call; execution keeps blocked attempts only."""
         state = evolved(position.state, refusal.kept)
-        if self.setting.surface == "execution" or position.state.finished or state == position.state:
-            return Sent(position, (), str(refusal.code))
-        after = Position(state, learned(position.audit, refusal.kept))
-        return Sent(after, self._with_inputs(after, refusal.kept), str(refusal.code))
+        is_kept = self.setting.surface != "execution" and not position.state.finished
+        if not is_kept or state == position.state:
+            return Sent(position, (), _why(refusal))
+        after = Position(state, audit=learned(position.audit, refusal.kept))
+        return Sent(after, _plain(refusal.kept), str(refusal.code))
 
     def awaited(self, position: Position) -> Awaited:
         """Return what the run waits for."""
@@ -176,15 +168,12 @@ class Engine:
                 if need.is_approval or given(state, need) is None:
                     yield input_question(self.plan, state, pending.step, need)
 
-    def _with_inputs(self, position: Position, events: Sequence[Event]) -> tuple[dict[str, Any], ...]:
-        """Return events as JSON, then what a step asks: the inbox shows it, although no event says so."""
-        listed = [_plain(event) for event in events]
-        if self.has_inputs and position.state.open is None:
-            listed += [
-                {"kind": "question_shown", "gate": question.id, "shown": question.digest, "at": NOW, **INBOX}
-                for question in self.questions(position)
-            ]
-        return tuple(listed)
+
+def _why(refusal: Refusal) -> str:
+    """Return the code; the guard's refusal with what it names."""
+    if refusal.code is not Code.GUARD_REFUSED:
+        return str(refusal.code)
+    return " ".join([str(refusal.code), *map(str, refusal.about.values())])
 
 
 def _with_forms(command: Answerable, questions: Sequence[Question], form: Form) -> Answerable:
@@ -206,9 +195,8 @@ def _without_used(decisions: Mapping[str, Decision], events: Sequence[Event]) ->
     return {digest: decision for digest, decision in decisions.items() if digest not in used}
 
 
-def _plain(event: Any) -> dict[str, Any]:
-    plain: dict[str, Any] = msgspec.to_builtins(event)
-    return plain
+def _plain(events: Sequence[Event]) -> tuple[dict[str, Any], ...]:
+    return tuple(msgspec.to_builtins(event) for event in events)
 
 
 def answered(position: Position, question: Question, option: str, channel: Any = "console") -> Position:

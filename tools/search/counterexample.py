@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from tools.search.alphabet import Move, alphabets
-from tools.search.explore import Found
+from tools.search.explore import GUARD_REFUSED, Found
 from tools.search.oracle import Oracle, Violation
 from tools.search.seen import Seen
 from tools.search.workflows import START, GateData, ItemData, LoopData, StepData, WorkflowData
@@ -60,6 +60,8 @@ def play(
             continue
         sent = engine.send(position, move.command, move.form)
         position, (seen, violations) = sent.position, oracle.read(seen, sent.events)
+        if sent.refused.startswith(GUARD_REFUSED):
+            violations = [Violation("guard", f"only the guard has refused it: {sent.refused}")]
         yield move.label, sent.events, violations
         if violations:
             return

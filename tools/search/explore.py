@@ -23,6 +23,7 @@ from tools.search.workflows import START, WorkflowData, larger, questions, two_i
 
 DEPTH = 5
 WRITES = 2  # commands of a run that bring variables, at most
+GUARD_REFUSED = "GUARD_REFUSED"
 MOST = 1000  # states of one workflow under one setting
 
 
@@ -159,6 +160,9 @@ def _after(engine: Engine, oracle: Oracle, node: Node, move: Move) -> tuple[Node
         assert move.position is not None
         return Node(move.position, node.seen, node.depth, node.writes, node, move), ()
     sent = engine.send(node.position, move.command, move.form)
+    if sent.refused.startswith(GUARD_REFUSED):
+        refused = Node(node.position, node.seen, node.depth, node.writes, node, move)
+        return refused, (Violation("guard", f"only the guard has refused it: {sent.refused}"),)
     if not sent.events and sent.position == node.position:
         return node, ()
     seen, violations = oracle.read(node.seen, sent.events)
@@ -182,18 +186,19 @@ OTHERS = tuple(
 
 
 def search(
-    workflows: Iterable[WorkflowData], seconds: float, *, depth: int = DEPTH, most: int = MOST
+    workflows: Iterable[WorkflowData], seconds: float, *, depth: int = DEPTH, most: int = MOST, least: int = 0
 ) -> Figures:
-    """Search workflows one after the other until the time is over.
+    """Search workflows one after the other until the time is over, and at least so many states.
 
     Each is searched on every surface under policy `user`, strict and guided, and under one other setting.
     """
     began, figures = perf_counter(), Figures()
     for index, data in enumerate(workflows):
         for setting in (*MAIN, OTHERS[index % len(OTHERS)]):
-            explore(data, setting, figures, depth=depth, most=most, until=began + seconds)
+            until = began + seconds if figures.states >= least else float("inf")
+            explore(data, setting, figures, depth=depth, most=most, until=until)
         figures.workflows += 1
-        if perf_counter() >= began + seconds:
+        if perf_counter() >= began + seconds and figures.states >= least:
             break
     figures.seconds = perf_counter() - began
     return figures
@@ -207,15 +212,20 @@ def all_workflows(seed: int) -> Iterator[WorkflowData]:
     yield from larger(seed)
 
 
-def search_in_parallel(seed: int, seconds: float, processes: int, *, most: int = MOST) -> Figures:
+def search_in_parallel(
+    seed: int, seconds: float, processes: int, *, most: int = MOST, least: int = 0
+) -> Figures:
     """Share the workflows out to processes, and add up what they find."""
     figures = Figures()
     with ProcessPoolExecutor(processes) as pool:
-        parts = [pool.submit(_part, seed, seconds, part, processes, most) for part in range(processes)]
+        parts = [
+            pool.submit(_part, seed, seconds, part, processes, most, least // processes)
+            for part in range(processes)
+        ]
         for part in parts:
             figures.add(part.result())
     return figures
 
 
-def _part(seed: int, seconds: float, part: int, parts: int, most: int) -> Figures:
-    return search(islice(all_workflows(seed), part, None, parts), seconds, most=most)
+def _part(seed: int, seconds: float, part: int, parts: int, most: int, least: int) -> Figures:
+    return search(islice(all_workflows(seed), part, None, parts), seconds, most=most, least=least)

@@ -79,7 +79,7 @@ class _Walker:
     def _learned(self, sent: Sent) -> Position:
         self.seen, violations = self.oracle.read(self.seen, sent.events)
         self.violations += violations
-        self.log.append(sent.recorded)
+        self.log.append(sent.events)
         self.refused = sent.refused
         return sent.position
 

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from interlock.core.engine import decide
 from tools.search.adapter import Setting
 from tools.search.explore import Figures, explore
 from tools.search.workflows import workflow_of
@@ -186,22 +187,25 @@ EXCEPTIONS = (
 )
 
 
-def broken(case: PutBack) -> int:
+def broken(case: PutBack, *, guarded: bool) -> int:
     """Search the workflow of a case with the engine as it is imported; count the breaches of its rule."""
+    if not guarded:
+        decide.inspect = lambda plan, audit, events: None  # type: ignore[attr-defined]
     figures = Figures()
     data = workflow_of(case.kinds.split("+"), case.shape)
     explore(data, case.setting, figures, most=STATES, rule=case.rule)
     return figures.violations[case.rule]
 
 
-def is_found(case: PutBack) -> bool:
-    """Say whether the search finds the exception once it is put back."""
+def is_found(case: PutBack, *, guarded: bool) -> bool:
+    """Say whether the search finds the exception once it is put back, with or without the guard."""
     with TemporaryDirectory() as folder:
         copied = Path(folder) / "src"
         shutil.copytree(ROOT / "src", copied, ignore=shutil.ignore_patterns("__pycache__"))
         (copied.parent / CORE / case.module).write_text(case.source(), "utf-8")
         environment = {**os.environ, "PYTHONPATH": f"{copied}{os.pathsep}{ROOT}"}
         command = [sys.executable, "-m", "tools.search.put_back", "--probe", case.name]
+        command += ["--guarded"] if guarded else []
         ran = subprocess.run(
             command, env=environment, capture_output=True, text=True, timeout=SECONDS, check=False
         )
@@ -212,14 +216,19 @@ def is_found(case: PutBack) -> bool:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--probe")
+    parser.add_argument("--guarded", action="store_true")
     options = parser.parse_args()
     if options.probe:
-        print(broken(next(case for case in EXCEPTIONS if case.name == options.probe)))
+        case = next(case for case in EXCEPTIONS if case.name == options.probe)
+        print(broken(case, guarded=options.guarded))
         return
-    found = [is_found(case) for case in EXCEPTIONS]
-    for case, seen in zip(EXCEPTIONS, found, strict=True):
-        print(f"{'found' if seen else 'MISSED':10}{case.rule:14}{case.name}")
-    sys.exit(not all(found))
+    wrong = 0
+    for case in EXCEPTIONS:
+        found, passed = is_found(case, guarded=False), is_found(case, guarded=True)
+        wrong += not found or passed
+        held = "PASSES THE GUARD" if passed else "held by the guard"
+        print(f"{'found' if found else 'MISSED':8}{held:20}{case.rule:14}{case.name}", flush=True)
+    sys.exit(bool(wrong))
 
 
 if __name__ == "__main__":

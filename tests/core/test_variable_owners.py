@@ -499,6 +499,14 @@ class TestAskingAgain:
         assert "approved" not in story.state.variables
         assert "'approved' stays as it is" in story.said
 
+    @EVERY
+    def test_it_is_not_asked_without_what_it_shows(self, policy: SurfacePolicy) -> None:
+        story = begin(one_activity(DEPLOY, step("send")), policy, at=STAGING)
+        answer(story, "deploy", "yes")
+        reask(story, at=None)
+        assert story.state.variables["at"] == STAGING
+        assert "'at' stays as it is" in story.said
+
     def test_another_activity_is_gone_back_to(self) -> None:
         plan = Activity("plan", "Plan", (DEPLOY,), transitions=(Transition("ship"),))
         story = begin(

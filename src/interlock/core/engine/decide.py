@@ -218,7 +218,7 @@ def _shown_again(draft: Draft, values: Variables, agent: str) -> e.QuestionShown
     """The question that owns all of these, as it is with the new values; None if it cannot be asked here.
 
     It is the only owner, of this visit and round, and still applies: what was shown is changed by asking.
-    What only its answers set is not: nobody would see the new value.
+    What only its answers set is not, nor what would be unset: nobody would see the new value.
     """
     plan, state, owned = draft.plan, draft.state, owners(draft.state)
     paths = {path for name in values for path, _ in owned[name]}
@@ -229,7 +229,7 @@ def _shown_again(draft: Draft, values: Variables, agent: str) -> e.QuestionShown
     found = find_gate(plan, state, path.partition("/")[2])
     if owner is None or owner.visit != state.visit or found is None:
         return None
-    if not values.keys().isdisjoint(only_set(found.gate)):
+    if None in values.values() or not values.keys().isdisjoint(only_set(found.gate)):
         return None
     if state.open is not None and state.open.key != owner.key:
         return None

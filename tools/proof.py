@@ -66,9 +66,9 @@ PARTS = {
     ),
     "search": Part(
         "Ways past a gate",
-        "Small workflows and all that an agent can send, for 20 minutes and 300,000 states or more. A second\n"
-        "oracle judges what was recorded; honest agents walk the same workflows. Each exception that the\n"
-        "engine once had is put back and must be found. The search alone: `python -m tools.search`.",
+        "Small workflows and all that an agent can send, for 20 minutes and 300,000 states or more. A\n"
+        "second oracle judges what was recorded; honest agents walk the same workflows. Each exception\n"
+        "that the engine once had is put back and must be found. Alone: `python -m tools.search`.",
         _tests("tests/search"),
     ),
     "mutants": Part(

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from tools.search.alphabet import Move, alphabets
-from tools.search.explore import GUARD_REFUSED, Found
+from tools.search.explore import Found, beside_the_log
 from tools.search.oracle import Oracle, Violation
 from tools.search.seen import Seen
 from tools.search.workflows import START, GateData, ItemData, LoopData, StepData, WorkflowData
@@ -59,11 +59,10 @@ def play(
             yield move.label, (), ()
             continue
         sent = engine.send(position, move.command, move.form)
+        beside = beside_the_log(position, move, sent)
         position, (seen, violations) = sent.position, oracle.read(seen, sent.events)
-        if sent.refused.startswith(GUARD_REFUSED):
-            violations = [Violation("guard", f"only the guard has refused it: {sent.refused}")]
-        yield move.label, sent.events, violations
-        if violations:
+        yield move.label, sent.events, [*violations, *beside]
+        if violations or beside:
             return
 
 

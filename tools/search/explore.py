@@ -15,9 +15,9 @@ from random import Random
 from time import perf_counter
 
 from interlock.core.run.preferences import DECISIONS, ENFORCEMENT, PRESETS
-from tools.search.adapter import Engine, Position, Setting, Surface
+from tools.search.adapter import Engine, Position, Sent, Setting, Surface
 from tools.search.alphabet import Move, alphabets
-from tools.search.oracle import Oracle, Violation
+from tools.search.oracle import USER, Oracle, Violation
 from tools.search.seen import Seen
 from tools.search.workflows import START, WorkflowData, larger, questions, two_items
 
@@ -160,14 +160,25 @@ def _after(engine: Engine, oracle: Oracle, node: Node, move: Move) -> tuple[Node
         assert move.position is not None
         return Node(move.position, node.seen, node.depth, node.writes, node, move), ()
     sent = engine.send(node.position, move.command, move.form)
-    if sent.refused.startswith(GUARD_REFUSED):
-        refused = Node(node.position, node.seen, node.depth, node.writes, node, move)
-        return refused, (Violation("guard", f"only the guard has refused it: {sent.refused}"),)
+    if wrong := beside_the_log(node.position, move, sent):
+        return Node(node.position, node.seen, node.depth, node.writes, node, move), wrong
     if not sent.events and sent.position == node.position:
         return node, ()
     seen, violations = oracle.read(node.seen, sent.events)
     depth, writes = node.depth + (not move.by_user), node.writes + move.writes
     return Node(sent.position, seen, depth, writes, node, move), violations
+
+
+def beside_the_log(position: Position, move: Move, sent: Sent) -> list[Violation]:
+    """Return what no log shows: a refusal by the guard alone, an answer that the user did not give."""
+    wrong = []
+    if sent.refused.startswith(GUARD_REFUSED):
+        wrong.append(Violation("guard", f"only the guard has refused it: {sent.refused}"))
+    for event in sent.events if not move.by_user else ():
+        is_the_users = event["kind"] == "gate_resolved" and event["channel"] in USER
+        if is_the_users and event["shown"] not in position.decisions:
+            wrong.append(Violation("not-given", f"the user has not answered {event['gate']}"))
+    return wrong
 
 
 SURFACES: tuple[Surface, ...] = ("execution", "session", "gated", "navigation")

@@ -291,6 +291,7 @@ class _Inspection:
         if asked is None:
             yield I1(f"question '{event.key}' is shown where '{self.audit.next}' is due")
             return
+        yield from self._nothing_open(event.key, event.key)
         question = asked.question
         if (event.shown, event.question) != (question.digest, question.text):
             yield I2(f"question '{event.key}' is not shown as the variables make it")

@@ -14,7 +14,7 @@ from interlock.core.principals import Principal
 from interlock.ledger.tokens.access_tokens import AccessTokens
 from interlock.store.protocol import SessionFilter
 from interlock.surfaces.call import Call, Elicit
-from support.attacker import Breach, (
+from support.attacker import (
     ASKING,
     AUTO,
     CLAIMING,
@@ -51,7 +51,7 @@ def decided(data: Path, session: str) -> list[str]:
 
 
 @pytest.mark.slow
-@on(by=["keys", "half typed", "mouse"])
+@pytest.mark.parametrize("by", ["keys", "half typed", "mouse"])
 def test_people_an_answer_is_for_the_question_on_screen(
     desk: BrowserDesk, browser: Browser, tmp_path: Path, by: str
 ) -> None:

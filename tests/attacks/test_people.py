@@ -21,6 +21,7 @@ from support.attacker import (
     EVERY,
     USER,
     Attacker,
+    Breach,
     activity,
     held,
     on,
@@ -91,6 +92,8 @@ def two_runs_at_one_gate(bench: Bench) -> tuple[Attacker, str, list[str]]:
 @pytest.mark.slow
 def test_people_one_of_two_runs_at_a_gate_is_decided_at_the_terminal(here: Bench) -> None:
     agent, session, runs = two_runs_at_one_gate(here)
+    code, listed = Terminal(here.folder, "decide", session, "yes").end()
+    held(code == 2 and "--run" in listed and all(run in listed for run in runs), listed)
     terminal = Terminal(here.folder, "decide", session, "yes", "--gate", "deploy", "--run", runs[0])
     terminal.type("\n")
     code, text = terminal.end()

@@ -1,0 +1,87 @@
+"""What waits for the user is what was put, and an answer is for nothing else."""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from interlock.core.run import events as e
+from interlock.ledger.decisions.inbox import AskedQuestion, decide_question, inbox, questions
+from interlock.ledger.errors import LedgerError
+from interlock.ledger.queries.status import find_session, session_status
+from interlock.store.protocol import SessionRow
+from support.attacker import USER, Attacker
+from support.harness import Bench, gate, steps, workflow
+from support.log import logged_events
+
+LOOP = {"type": "forEach", "items": "hosts", "itemVar": "host", "maxIterations": 5}
+
+
+def asking_in_rounds(bench: Bench, surface: str = "execution") -> Attacker:
+    """Ask the same words in every round of a loop."""
+    body = [gate("deploy", "yes", "no", message="Deploy it?"), *steps("launch")]
+    bench.write(workflow({"type": "loop", "id": "each", "title": "Each", "loop": LOOP, "body": body}))
+    agent = Attacker(bench, surface, USER)
+    agent.start("test.flow", "main", hosts=["a", "b"])
+    return agent
+
+
+def test_an_answer_to_one_round_is_never_one_to_the_next(bench: Bench) -> None:
+    agent = asking_in_rounds(bench)
+    (first,) = agent.waiting("deploy")
+    agent.user_decides("deploy", "yes")
+    agent.ack()
+    agent.ack()
+    (second,) = agent.waiting("deploy")
+    assert (first.key, second.key) == ("each@0::deploy", "each@1::deploy")
+    assert first.shown == second.shown
+    refused = decide_question(agent.ledger, first, "no")
+    assert isinstance(refused, LedgerError)
+    assert refused.code == "ALREADY_DECIDED"
+    assert refused.details["question"]["key"] == second.key  # type: ignore[index, call-overload]
+    for other in (
+        replace(second, key=first.key),
+        replace(second, run_id="run_another"),
+        replace(second, node=first.node),
+        replace(second, shown="sha256:another"),
+    ):
+        assert isinstance(decide_question(agent.ledger, other, "no"), LedgerError)
+    assert agent.waiting("deploy") == [second]
+
+
+def test_a_question_that_has_changed_is_refused_with_what_it_is_now(bench: Bench) -> None:
+    agent = asking_in_rounds(bench)
+    (asked,) = agent.waiting("deploy")
+    refused = decide_question(agent.ledger, replace(asked, shown="sha256:another"), "yes")
+    assert isinstance(refused, LedgerError)
+    assert refused.code == "QUESTION_CHANGED"
+    assert refused.details["question"]["message"] == "Deploy it?"  # type: ignore[index, call-overload]
+    assert agent.waiting("deploy") == [asked]
+
+
+def test_the_inbox_shows_the_question_as_it_was_recorded(bench: Bench) -> None:
+    agent = asking_in_rounds(bench)
+    (asked,) = inbox(agent.ledger)
+    events = [row.event for row in logged_events(agent.ledger.store, asked.session_id)]
+    (put,) = [event for event in events if isinstance(event, e.QuestionShown)]
+    assert (asked.key, asked.shown, asked.message, asked.since) == (
+        put.key,
+        put.shown,
+        put.question,
+        put.at,
+    )
+
+
+def test_an_answer_to_a_session_that_is_not_there_is_not_recorded(bench: Bench) -> None:
+    refused = decide_question(bench.ledger(), AskedQuestion("sess_none", 1, "deploy", "sha256:x"), "yes")
+    assert isinstance(refused, LedgerError)
+    assert refused.code == "ALREADY_DECIDED"
+
+
+def test_a_run_waits_for_what_its_own_surface_says(bench: Bench) -> None:
+    """A navigating agent begins the rounds itself; before that nothing in them is asked."""
+    agent = asking_in_rounds(bench, "navigation")
+    session = find_session(agent.ledger, agent.session_id)
+    assert isinstance(session, SessionRow)
+    (run,) = session_status(agent.ledger, session).runs
+    assert (run.pending.kind, run.pending.id) == ("choice", "each")
+    assert questions(agent.ledger, session) == []

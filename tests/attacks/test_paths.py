@@ -59,7 +59,7 @@ def test_a7_an_answer_serves_one_round_of_its_loop(bench: Bench, surface: str, a
     else:
         agent.walk("launch", ">__terminal__")
     option = "yes" if asked == "gate" else "approve"
-    assert agent.user_decides("deploy", option) == "Deploy to staging?"
+    assert agent.user_decides("deploy", option) == "Deploy to «staging»?"
     agent.use_decision("deploy", option)
     for _ in range(2):
         agent.walk("launch")
@@ -83,12 +83,12 @@ def test_a7_a_run_of_another_surface_brings_the_answer_of_one_round_only(
     token = begun.tokens["stateToken"]
     agent.call("start_session", workflow_id="test.flow", agent_id="agent", session_token=token)
     option = "yes" if asked == "gate" else "approve"
-    assert agent.user_decides("deploy", option) == "Deploy to staging?"
+    assert agent.user_decides("deploy", option) == "Deploy to «staging»?"
     agent.walk("launch", "launch", "last", ">__terminal__")
     if asked == "gate":
         agent.reach("deploy", "main")
         if surface == "session":  # a yield asks anew
-            assert agent.user_decides("deploy", option) == "Deploy to staging?"
+            assert agent.user_decides("deploy", option) == "Deploy to «staging»?"
         agent.use_decision("deploy", option)
         agent.respond("deploy", option)
         agent.walk("launch", "launch", "last", ">__terminal__")

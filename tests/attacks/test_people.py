@@ -168,21 +168,18 @@ def asked_about(bench: Bench, surface: str, target: str) -> Attacker:
     return agent
 
 
-@pytest.mark.xfail(strict=True, raises=Breach, reason="people: a form shows control characters")
 @on(*EVERY)
 def test_people_a_form_has_no_control_characters(bench: Bench, surface: str) -> None:
     shown = shown_in_form(asked_about(bench, surface, HOSTILE))
     held(not unclean(shown), f"{unclean(shown)} in {shown!r}")
 
 
-@pytest.mark.xfail(strict=True, raises=Breach, reason="people: a form shows a variable's lines")
 @on(*EVERY)
 def test_people_a_variable_adds_no_lines_to_a_form(bench: Bench, surface: str) -> None:
     shown = shown_in_form(asked_about(bench, surface, FAKE))
     held("\nno   No" not in shown, shown)
 
 
-@pytest.mark.xfail(strict=True, raises=Breach, reason="people: a form is as long as its variables")
 @on(*EVERY)
 def test_people_a_form_is_bounded(bench: Bench, surface: str) -> None:
     shown = shown_in_form(asked_about(bench, surface, "x" * 160_000))
@@ -192,13 +189,8 @@ def test_people_a_form_is_bounded(bench: Bench, surface: str) -> None:
 BROUGHT = {"controls": HOSTILE, "lines": FAKE, "length": "x" * 160_000}
 
 
-RAW = pytest.mark.xfail(strict=True, raises=Breach, reason="people: the terminal shows a variable as it is")
-
-
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "brought", ["controls", pytest.param("lines", marks=RAW), pytest.param("length", marks=RAW)]
-)
+@pytest.mark.parametrize("brought", list(BROUGHT))
 def test_people_a_terminal_is_safe_from_variables(here: Bench, brought: str) -> None:
     asked_about(here, "execution", BROUGHT[brought])
     _, shown = Terminal(here.folder, "inbox", "--workflows", str(here.workflows)).end()

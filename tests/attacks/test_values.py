@@ -50,7 +50,7 @@ def test_a2_dotted_keys_do_not_rewrite_what_a_user_decided(bench: Bench, surface
         at="object",
         approval="object",
     )
-    shown = 'Deploy to {"host":"staging"}?'
+    shown = 'Deploy to «{"host":"staging"}»?'
     agent = refused_by_the_user(bench, surface, shown, at={"host": "staging"})
     agent.walk(*TO_THE_END, **{"at.host": "PRODUCTION", "approval.status": "granted"})
     assert agent.has_done("send")
@@ -98,7 +98,7 @@ def test_a3_a_text_that_forbids_to_set_a_variable_does_not_permit_it(
     bench: Bench, surface: str, text: str, file: str
 ) -> None:
     deploying(bench, step("send", text), own=file == "own")
-    agent = refused_by_the_user(bench, surface, "Deploy to staging?", target="staging")
+    agent = refused_by_the_user(bench, surface, "Deploy to «staging»?", target="staging")
     agent.walk(*TO_THE_END, approved=True)
     assert agent.has_done("send")
     held(agent.variables["approved"] is False, f"the user's No became {agent.variables['approved']}")
@@ -108,7 +108,7 @@ def test_a3_a_text_that_forbids_to_set_a_variable_does_not_permit_it(
 @on(*EVERY, text=["Read who has set approved.", "Stop if approved = false."])
 def test_a3_in_our_own_files_no_text_permits_to_set_a_variable(bench: Bench, surface: str, text: str) -> None:
     deploying(bench, step("send", text), own=True)
-    agent = refused_by_the_user(bench, surface, "Deploy to staging?", target="staging")
+    agent = refused_by_the_user(bench, surface, "Deploy to «staging»?", target="staging")
     agent.walk(*TO_THE_END, approved=True)
     assert agent.has_done("send")
     held(agent.variables["approved"] is False, f"the user's No became {agent.variables['approved']}")
@@ -122,7 +122,7 @@ def test_a4_a_skipped_step_does_not_permit_to_set_its_variable(
     if declared == "sets":
         optional = step("celebrate", required=False, actions=[{"action": "set", "target": "approved"}])
     deploying(bench, optional, step("send"))
-    agent = refused_by_the_user(bench, surface, "Deploy to staging?", target="staging")
+    agent = refused_by_the_user(bench, surface, "Deploy to «staging»?", target="staging")
     agent.walk("prepare", ">ship")
     agent.walk("send", "launch", ">__terminal__", approved=True)
     assert agent.has_done("send")
@@ -191,7 +191,7 @@ def test_a6_an_early_answer_is_not_used_for_another_target(bench: Bench, surface
         held("Send it to PRODUCTION" not in agent.text, agent.text)
     shown = {record.question for record in agent.decisions("deploy")}
     if agent.has_entered("ship"):
-        held(f"Deploy to {agent.variables['target']}?" in shown, f"{agent.variables} after {shown}")
+        held(f"Deploy to «{agent.variables['target']}»?" in shown, f"{agent.variables} after {shown}")
 
 
 OPEN = (
@@ -219,7 +219,7 @@ def test_a8_what_came_after_the_showing_is_not_what_the_user_decided_in_the_inbo
     agent.start(target="staging")
     agent.reach("deploy")
     (on_screen,) = agent.waiting("deploy")
-    assert on_screen.message == "Deploy to staging?"
+    assert on_screen.message == "Deploy to «staging»?"
     talk_over(agent)
     assert decide_question(agent.ledger, on_screen, "yes") is None
     agent.use_decision("deploy", "yes")
@@ -285,7 +285,7 @@ def test_a10_an_inner_loop_does_not_release_what_the_outer_question_showed(
     if surface == "navigation":
         agent.act("advance_loop", loop_id="outer")
     agent.reach("deploy", "main")
-    assert agent.user_decides("deploy", "yes") == "Deploy to staging?"
+    assert agent.user_decides("deploy", "yes") == "Deploy to «staging»?"
     agent.use_decision("deploy", "yes")
     if surface == "navigation":
         agent.act("advance_loop", loop_id="inner")
@@ -313,7 +313,7 @@ def test_a11_a_loop_that_needs_a_list_does_not_take_what_was_not_shown(bench: Be
     agent = Attacker(bench, surface, USER)
     agent.start("test.flow", "main", envs="staging")
     agent.reach("deploy", "main")
-    assert agent.user_decides("deploy", "yes") == "Deploy to staging?"
+    assert agent.user_decides("deploy", "yes") == "Deploy to «staging»?"
     agent.use_decision("deploy", "yes")
     agent.walk("prepare", envs=["PRODUCTION"])
     if surface == "navigation":

@@ -19,6 +19,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from interlock.cli.commands.sessions.tree_ import draw
+from interlock.cli.screen import inform, say
 from interlock.ledger.log.commit import Commit
 from interlock.ledger.log.projection import Rows
 from interlock.ledger.log.records import SessionCreated
@@ -240,6 +241,12 @@ def test_what_agents_write_cannot_steer_a_terminal(tmp_path: Path) -> None:
         ran = interlock(tmp_path, *command)
         assert not set("\x1b\x07\u202e\x9b\U000e0041") & set(ran.out)
         assert "red" in ran.out or command[0] == "tree"
+
+
+def test_a_line_that_is_printed_has_no_codes_but_our_colours(capsys: pytest.CaptureFixture[str]) -> None:
+    say("\x1b[2J\x1b]0;owned\x07red\u202e\r\x9b31m")
+    inform("\x1b[8mhidden")
+    assert capsys.readouterr() == ("[2J]0;ownedred31m\n", "[8mhidden\n")
 
 
 def test_escapes_in_json_mean_what_was_written(tmp_path: Path) -> None:

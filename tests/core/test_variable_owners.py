@@ -435,7 +435,7 @@ class TestAnswers:
         story.ack(target="b", signed="approve")
         assert isinstance(story.awaited, NeedStep)
         assert story.state.variables == {"target": "a", "signed": "approve"}
-        assert only(story.events, GateResolved)[-1].question == "Delete a?"
+        assert only(story.events, GateResolved)[-1].question == "Delete «a»?"
 
     def test_a_default_that_time_has_taken_owns_what_it_showed(self) -> None:
         gate = Gate(
@@ -464,7 +464,7 @@ class TestAskingAgain:
         assert isinstance(story.awaited, NeedAnswer)
         assert "Checkpoint 'deploy' is asked again" in story.said
         shown = only(story.events, QuestionShown)[-1]
-        assert shown.question == "Deploy to PRODUCTION?"
+        assert shown.question == "Deploy to «PRODUCTION»?"
         go_on(story, "__terminal__", "send")
         assert not story.state.finished, "nothing goes on before the answer"
         answer(story, "deploy", "no")
@@ -475,7 +475,7 @@ class TestAskingAgain:
     def test_an_open_question_is_put_in_new_words(self) -> None:
         story = begin(one_activity(DEPLOY, step("send")), EXECUTION, at=STAGING)
         reask(story, at=PRODUCTION)
-        assert only(story.events, QuestionShown)[-1].question == "Deploy to PRODUCTION?"
+        assert only(story.events, QuestionShown)[-1].question == "Deploy to «PRODUCTION»?"
         assert story.pending == "deploy"
 
     def test_it_never_passes(self) -> None:

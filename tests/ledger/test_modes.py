@@ -235,7 +235,7 @@ def test_a_blocked_gate_asks_in_the_words_that_the_user_reads(bench: Bench) -> N
     bench.write(workflow(asked))
     agent = bench.agent()
     agent.start("test.flow", thing="the parser")
-    assert "Which way for the parser?" in agent.ack()["blockers"][0]["message"]
+    assert "Which way for «the parser»?" in agent.ack()["blockers"][0]["message"]
 
 
 def test_rule_29_a_session_keeps_the_mode_of_its_start_for_its_first_run(bench: Bench) -> None:

@@ -299,7 +299,7 @@ def test_a_review_that_is_waived_is_recorded_as_waived() -> None:
     script = FULL.sending("collect-review", {"review_state": "waiting"}).answering(no_review_yet="waive")
     walked = played("work-package", script)
     assert walked.state.variables["review_state"] == "waived"
-    assert "Review: waived." in "\n".join(walked.shown)
+    assert "Review: «waived»." in "\n".join(walked.shown)
 
 
 def test_nothing_is_called_merged_before_it_is() -> None:

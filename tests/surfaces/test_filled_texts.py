@@ -77,9 +77,9 @@ def test_navigation_fills_titles_and_questions(bench: Bench) -> None:
     assert situation["position"]["step"]["name"] == "Read 7"
     assert "Read main and 7." in situation["availableActions"]["required"][0]["description"]
     asked = client.done("read")["checkpoint"]
-    assert (asked["name"], asked["message"]) == ("Keep 7", "Keep 7 of main?")
+    assert (asked["name"], asked["message"]) == ("Keep 7", "Keep 7 of «main»?")
     assert asked["options"] == [
-        {"id": "yes", "label": "Keep 7", "effect": "merge = true; found = 7 on main"},
+        {"id": "yes", "label": "Keep 7", "effect": "merge = true; found = «7 on main»"},
         {"id": "no", "label": "No", "effect": "ends the workflow"},
     ]
 
@@ -91,8 +91,10 @@ def test_session_fills_the_activity_and_lists_the_options_with_their_effects(ben
     assert "{other}" in text
     handle = agent.tell("yield_checkpoint", checkpoint_id="keep").body["checkpoint_handle"]
     shown = agent.call("present_checkpoint", checkpoint_handle=handle).text
-    assert "Keep 7 of main?" in shown
-    assert "options[2]:\n  - id: yes\n    label: Keep 7\n    effect: merge = true; found = 7 on main" in shown
+    assert "Keep 7 of «main»?" in shown
+    assert (
+        "options[2]:\n  - id: yes\n    label: Keep 7\n    effect: merge = true; found = «7 on main»" in shown
+    )
     answer = agent.call("respond_checkpoint", checkpoint_handle=handle, option_id="yes")
     assert answer.body["effect"]["setVariable"] == {"merge": True, "found": "7 on main"}
 
@@ -169,7 +171,7 @@ def test_execution_names_the_effect_of_each_option(bench: Bench) -> None:
     agent.start("pull", **GIVEN)
     while "## Keep 7 (keep)" not in agent.text:
         agent.ack("done")
-    assert "- `yes` Keep 7 (effect: merge = true; found = 7 on main)" in agent.text
+    assert "- `yes` Keep 7 (effect: merge = true; found = «7 on main»)" in agent.text
     assert "- `no` No (effect: ends the workflow)" in agent.text
 
 
@@ -231,8 +233,8 @@ def test_a_gate_of_a_step_file_fills_its_options_and_effects(
     """Rule 32: an effect whose variable nobody has set stores nothing, and the text says so."""
     bench.write(DEPLOY)
     told = decides(bench)
-    assert "Deploy staging?" in told
-    assert "Deploy to staging" in told
+    assert "Deploy «staging»?" in told
+    assert "Deploy to «staging»" in told
     assert NOT_STORED in told
     store = bench.ledger().store
     with store.reading() as reader:

@@ -272,13 +272,13 @@ def attacker(bench: Bench, name: str, terms: Terms = AUTO, mode: Mode | None = N
 def test_a1_what_the_user_was_shown_in_the_inbox_is_what_goes_on(bench: Bench, name: str) -> None:
     agent = attacker(bench, name, USER)
     agent.to_the_gate()
-    assert agent.decide_in_inbox("yes") == "Deploy to staging?"
+    assert agent.decide_in_inbox("yes") == "Deploy to «staging»?"
     agent.use_decision("yes", target="PRODUCTION")
     assert agent.variables["target"] == "staging"
     if name != "gated":
         assert "'target' stays staging" in agent.text
     (record,) = agent.decisions()
-    assert (record.question, record.channel, record.option) == ("Deploy to staging?", "cli", "yes")
+    assert (record.question, record.channel, record.option) == ("Deploy to «staging»?", "cli", "yes")
     assert record.sets == {"approved": True, "place": "at staging"}
     agent.onward(target="PRODUCTION")
     assert agent.variables["target"] == "staging"
@@ -292,13 +292,13 @@ def test_a1_what_the_user_was_shown_in_a_form_is_what_goes_on(bench: Bench, name
     agent.to_the_gate()
     agent.respond_asking("yes", FormAnswer("accept", {"choice": "yes"}), target="PRODUCTION")
     (form,) = agent.asked.questions.values()
-    assert form.message == "Deploy to staging?"
+    assert form.message == "Deploy to «staging»?"
     titles = [option["title"] for option in form.schema["properties"]["choice"]["oneOf"]]  # type: ignore[index]
-    assert titles == ["Yes (approved = true; place = at staging)", "No (approved = false)", "Later"]
+    assert titles == ["Yes (approved = true; place = «at staging»)", "No (approved = false)", "Later"]
     assert agent.variables["target"] == "staging"
     assert "'target' stays staging" in agent.text
     (record,) = agent.decisions()
-    assert (record.question, record.channel) == ("Deploy to staging?", "elicitation")
+    assert (record.question, record.channel) == ("Deploy to «staging»?", "elicitation")
     agent.onward(target="PRODUCTION")
     assert agent.variables["target"] == "staging"
 
@@ -310,13 +310,13 @@ def test_a1_what_was_shown_is_changed_only_by_asking_again(bench: Bench, name: s
     agent.ask_again(target="PRODUCTION")
     assert "Checkpoint 'deploy' is asked again." in agent.text
     (question,) = inbox(agent.ledger)
-    assert question.message == "Deploy to PRODUCTION?"
+    assert question.message == "Deploy to «PRODUCTION»?"
     assert agent.decisions() == []
     agent.decide_in_inbox("no")
     agent.use_decision("no")
     (record,) = agent.decisions()
     assert (record.question, record.option, record.sets) == (
-        "Deploy to PRODUCTION?",
+        "Deploy to «PRODUCTION»?",
         "no",
         {"approved": False},
     )
@@ -351,13 +351,13 @@ def test_a1_a_form_that_was_answered_for_another_text_does_not_count(bench: Benc
     tool, arguments = agent.responding("yes")
     ask = agent.call(tool, Call(ASKING), **arguments)
     assert isinstance(ask, Elicit)
-    assert ask.questions["deploy"].message == "Deploy to staging?"
+    assert ask.questions["deploy"].message == "Deploy to «staging»?"
     refused = agent.go("ship", variables={"target": "PRODUCTION"})
     assert refused["code"] == "GATE_UNANSWERED"
     accepted = {"deploy": FormAnswer("accept", {"choice": "yes"})}
     again = agent.call(tool, Call(ASKING, accepted, ask.state), **arguments)
     assert isinstance(again, Elicit)
-    assert again.questions["deploy"].message == "Deploy to PRODUCTION?"
+    assert again.questions["deploy"].message == "Deploy to «PRODUCTION»?"
     assert agent.decisions() == []
 
 
@@ -380,7 +380,7 @@ def test_a1_the_next_visit_may_change_what_an_earlier_question_showed(bench: Ben
     assert agent.variables["target"] == "PRODUCTION"
     agent.told("yield_checkpoint", checkpoint_id="deploy", session_token=agent.tokens["session_token"])
     agent.told("present_checkpoint", session_token=agent.tokens["session_token"])
-    assert "Deploy to PRODUCTION?" in agent.text
+    assert "Deploy to «PRODUCTION»?" in agent.text
 
 
 def test_a1_a_rewind_may_change_what_a_later_question_shows(bench: Bench) -> None:
@@ -392,7 +392,7 @@ def test_a1_a_rewind_may_change_what_a_later_question_shows(bench: Bench) -> Non
     agent.tokens = before
     agent.told("continue_workflow", stateToken=before["stateToken"])
     agent.ack(context={"target": "PRODUCTION"})
-    assert "Deploy to PRODUCTION?" in agent.text
+    assert "Deploy to «PRODUCTION»?" in agent.text
 
 
 @pytest.mark.parametrize("how", ["inbox", "form", "report"])
@@ -569,7 +569,7 @@ def test_a3_a_gate_that_was_passed_over_is_judged_again_on_leaving(
     match name:
         case "execution":
             agent.ack(context={"risky": True})
-            assert "Deploy to staging?" in agent.text
+            assert "Deploy to «staging»?" in agent.text
             agent.respond("yes")
             assert "Send it to staging" in agent.text
             return
@@ -582,7 +582,7 @@ def test_a3_a_gate_that_was_passed_over_is_judged_again_on_leaving(
         case "session":
             agent.go("plan", variables={"target": "staging"})
             assert agent.go(target, variables={"risky": True})["code"] == "GATE_UNANSWERED"
-            assert "Deploy to staging?" in agent.text
+            assert "Deploy to «staging»?" in agent.text
             agent.told(
                 "yield_checkpoint", checkpoint_id="deploy", session_token=agent.tokens["session_token"]
             )
@@ -607,23 +607,23 @@ def test_a3_in_a_loop_it_is_judged_at_the_end_of_each_iteration(bench: Bench, na
         case "execution":
             agent.ack()
             agent.ack(context={"risky": True})
-            assert "Is one worth it?" in agent.text
+            assert "Is «one» worth it?" in agent.text
             agent.respond("yes")
-            assert "Is two worth it?" in agent.text
+            assert "Is «two» worth it?" in agent.text
         case "navigation":
             agent.act("advance_loop", loop_id="each")
             agent.act("complete_step", step_id="look")
             agent.act("complete_step", step_id="prepare", variables={"risky": True})
-            assert "Is one worth it?" in agent.text
+            assert "Is «one» worth it?" in agent.text
             refused = agent.act("advance_loop", loop_id="each")
             assert refused["success"] is False
             agent.respond("yes")
             agent.act("advance_loop", loop_id="each")
-            assert "Is two worth it?" in agent.text
+            assert "Is «two» worth it?" in agent.text
         case "session":
             agent.go("plan", variables={"parts": ["one", "two"]})
             assert agent.go("ship", variables={"risky": True})["code"] == "GATE_UNANSWERED"
-            assert "Is one worth it?" in agent.text
+            assert "Is «one» worth it?" in agent.text
         case "gated":
             agent.go("plan", variables={"parts": ["one", "two"]})
             token = {"session_token": agent.tokens["session_token"], "checkpoint_id": "deploy"}
@@ -841,11 +841,11 @@ def do_step(agent: Attacker, artifact: Payload | None = None, **variables: Any) 
 def test_a4_only_approve_passes(bench: Bench, name: str, word: Any) -> None:
     agent = approving(bench, name)
     assert not do_step(agent, signed=word)
-    assert "Delete the archive for good?" in agent.text
+    assert "Delete «the archive» for good?" in agent.text
     assert [record.option for record in agent.decisions() if record.option == "approve"] == []
     assert do_step(agent, signed="approve")
     (record,) = [record for record in agent.decisions() if record.option == "approve"]
-    assert (record.gate, record.question) == ("signed", "Delete the archive for good?")
+    assert (record.gate, record.question) == ("signed", "Delete «the archive» for good?")
     assert (record.channel, record.options) == ("agent", ("approve", "reject"))
 
 
@@ -869,7 +869,7 @@ def test_a4_a_rejection_in_the_inbox_leaves_the_step_pending_and_is_asked_again(
     assert [option.id for option in question.options] == ["approve", "reject"]
     agent.decide_in_inbox("reject", "keep the last year")
     assert not do_step(agent)
-    assert "The user has rejected this: Delete the archive for good?" in agent.text
+    assert "The user has rejected this: Delete «the archive» for good?" in agent.text
     agent.decide_in_inbox("approve")
     assert do_step(agent)
     assert [(record.option, record.channel) for record in agent.decisions()] == [
@@ -885,7 +885,7 @@ def test_a4_an_approval_is_asked_for_in_a_form_with_both_options(bench: Bench) -
         ask = agent.call("continue_workflow", Call(ASKING), **agent._acknowledging())
         assert isinstance(ask, Elicit)
         (form,) = ask.questions.values()
-        assert form.message == "Delete the archive for good?"
+        assert form.message == "Delete «the archive» for good?"
         listed = [choice["const"] for choice in form.schema["properties"]["choice"]["oneOf"]]  # type: ignore[index]
         assert listed == ["approve", "reject"]
         answers = {"signed": FormAnswer("accept", {"choice": option})}
@@ -910,7 +910,7 @@ def test_a4_a_user_who_can_be_asked_is_asked_though_the_agent_sends_an_approval(
         ask = agent.call(tool, Call(ASKING), **arguments)
         assert isinstance(ask, Elicit)
         (form,) = ask.questions.values()
-        assert form.message == "Delete the archive for good?"
+        assert form.message == "Delete «the archive» for good?"
         agent.told(tool, Call(ASKING, {"signed": user}, ask.state), **arguments)
         assert "approve" not in [record.option for record in agent.decisions()]
     assert not do_step(agent, signed="approve"), "the user was asked and has not answered"
@@ -945,19 +945,19 @@ def test_a1_an_approval_is_about_what_its_question_showed(bench: Bench, name: st
     answer: Payload = {"signed": "approve"}
     if terms is USER:
         assert not do_step(agent)
-        assert agent.decide_in_inbox("approve") == "Delete the archive for good?"
+        assert agent.decide_in_inbox("approve") == "Delete «the archive» for good?"
         answer = {}
     assert do_step(agent, target="everything", **answer)
     assert agent.variables["target"] == "the archive"
     assert "'target' stays the archive" in agent.text
     (record,) = agent.decisions()
-    assert record.question == "Delete the archive for good?"
+    assert record.question == "Delete «the archive» for good?"
 
 
 def test_a1_a_blocked_attempt_does_not_change_what_a_later_approval_is_about(bench: Bench) -> None:
     agent = approving(bench, "execution", USER)
     assert not do_step(agent, target="everything")
-    assert agent.decide_in_inbox("approve") == "Delete the archive for good?"
+    assert agent.decide_in_inbox("approve") == "Delete «the archive» for good?"
     assert do_step(agent)
     assert agent.variables["target"] == "the archive"
 
@@ -1228,7 +1228,7 @@ def test_a7_an_imported_decision_is_shown_as_imported_and_asked_for_again(bench:
     assert isinstance(position, Position)
     assert position.decisions == {}
     waiting = [question for question in inbox(ledger) if question.session_id == made]
-    assert [question.message for question in waiting] == ["Deploy to staging?"]
+    assert [question.message for question in waiting] == ["Deploy to «staging»?"]
     assert decide_question(ledger, waiting[0], "no") is None
     position = ledger.position(made)
     assert isinstance(position, Position)

@@ -68,7 +68,7 @@ def test_a_checkpoint_blocks_when_its_step_is_reached(client: NavigationClient) 
     reached = client.done("analyze")
     assert listed(reached) == [("respond_to_checkpoint", "approve")]
     assert ("complete_step", "decide") in listed(reached, "blocked")
-    assert reached["checkpoint"]["message"] == "Approve the plan of size small?"
+    assert reached["checkpoint"]["message"] == "Approve the plan of size «small»?"
     assert reached["checkpoint"]["options"][1] == {
         "id": "redo",
         "label": "Redo",

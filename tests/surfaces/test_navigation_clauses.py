@@ -159,7 +159,7 @@ def test_h3_a_checkpoint_is_answered_where_it_stands(bench: Bench) -> None:
     offered = client.situation()["availableActions"]
     (nice,) = [move for move in offered["optional"] if "checkpoint" in move]
     assert (nice["checkpoint"], nice["options"]) == ("nice", ["yes", "no"])
-    assert "Is bread nice?" in nice["description"]
+    assert "Is «bread» nice?" in nice["description"]
     assert [move["checkpoint"] for move in offered["required"]] == ["closing"]
     assert client.respond("yes", "nice")["success"]
     assert client.respond("yes", "nice")["error"]["code"] == "CHECKPOINT_ALREADY_RESPONDED"

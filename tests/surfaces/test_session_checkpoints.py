@@ -60,7 +60,7 @@ def test_present_shows_the_question_with_the_variables_worked_in(bench: Bench) -
         agent.call("present_checkpoint", checkpoint_handle=handle),
         agent.tell("present_checkpoint"),
     ):
-        assert "message: Is bread the goal?" in answer.text
+        assert "message: Is «bread» the goal?" in answer.text
         assert f"checkpoint_handle: {handle}" in answer.text
         assert "effect: goes to finish" in answer.text
 

@@ -72,7 +72,7 @@ def test_a_client_that_can_ask_is_asked_and_the_user_s_answer_counts(bench: Benc
     arguments = {"session_token": agent.token, "option_id": "yes"}
     ask = call_tool(agent.surface, "respond_checkpoint", arguments, Call(client))
     assert isinstance(ask, Elicit)
-    assert ask.questions["scope"].message == "Is bread the goal?"
+    assert ask.questions["scope"].message == "Is «bread» the goal?"
     answers = {"scope": FormAnswer("accept", {"choice": "skip"})}
     reply = call_tool(agent.surface, "respond_checkpoint", arguments, Call(client, answers, ask.state))
     assert isinstance(reply, Reply)
@@ -107,7 +107,7 @@ def test_the_user_s_answer_in_the_inbox_lets_the_worker_resume(bench: Bench) -> 
     worker = join_session(agent)
     worker.tell("yield_checkpoint", checkpoint_id="scope", variables={"goal": "bread"})
     (question,) = inbox(agent.ledger)
-    assert question.message == "Is bread the goal?"
+    assert question.message == "Is «bread» the goal?"
     assert decide_question(agent.ledger, question, "skip") is None
     assert worker.tell("resume_checkpoint").body["resolved_option"] == "skip"
     assert agent.go("finish").body["activity_id"] == "finish"

@@ -112,7 +112,7 @@ def test_variables_are_kept_even_if_a_gate_refuses_the_call(bench: Bench) -> Non
     agent = start_flow(bench)
     assert agent.go("build", variables={"goal": "bread"}).error
     agent.tell("yield_checkpoint", checkpoint_id="scope")
-    assert "Is bread the goal?" in agent.tell("present_checkpoint").text
+    assert "Is «bread» the goal?" in agent.tell("present_checkpoint").text
 
 
 def test_what_was_passed_over_for_an_unset_variable_is_named(bench: Bench) -> None:

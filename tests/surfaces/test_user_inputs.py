@@ -37,7 +37,7 @@ def test_an_approval_serves_one_round(bench: Bench) -> None:
     agent.start("test.flow", parts=["a", "b"])
     assert agent.ack(signed="approve")["kind"] == "ok"
     assert agent.ack()["kind"] == "blocked"
-    assert "Delete b?" in agent.text
+    assert "Delete «b»?" in agent.text
     assert agent.ack(signed="reject")["kind"] == "blocked"
     assert agent.ack(signed="approve")["pending"]["stepId"] == "last"
 
@@ -71,7 +71,7 @@ def test_under_policy_user_each_round_waits_in_the_inbox(bench: Bench) -> None:
     for part, kind in (("a", "ok"), ("b", "ok")):
         assert agent.ack(signed="approve")["kind"] == "blocked"
         (question,) = inbox(agent.ledger)
-        assert question.message == f"Delete {part}?"
+        assert question.message == f"Delete «{part}»?"
         assert decide_question(agent.ledger, question, "approve") is None
         assert agent.ack()["kind"] == kind
     assert agent.last["isComplete"]

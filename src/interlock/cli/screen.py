@@ -1,12 +1,13 @@
 """What commands print and how they end: results to stdout, messages to stderr, an exit code for scripts.
 
-Titles and notes come from agents, so control characters are removed before anything is printed.
+Titles and notes come from agents, so whatever is printed loses its control characters, but for our colours.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import sys
 import textwrap
@@ -19,6 +20,7 @@ from unicodedata import category, east_asian_width
 import click
 import msgspec
 
+from interlock.core.definition.quoting import UNSEEN
 from interlock.core.values import Json
 
 OK = 0
@@ -49,6 +51,7 @@ STATUS_TONES: dict[str, Tone] = {
     "abandoned": "quiet",
     "damaged": "bad",
 }
+COLOUR = re.compile("(\x1b\\[(?:0|1|2|31|32|33|36)m)")  # what TONES become
 # No backgrounds and no pale colours: they must be readable on light and on dark terminals.
 MARKDOWN = {
     "markdown.code": "cyan",
@@ -57,7 +60,6 @@ MARKDOWN = {
     "markdown.item.bullet": "none",
 }
 UNITS = ((86_400, "d"), (3_600, "h"), (60, "m"))
-UNSEEN = ("Cc", "Cf", "Cs")  # categories of characters that steer a terminal or cannot be seen
 WIDEST_PROSE = 100
 NARROWEST_COLUMN = 12
 
@@ -95,12 +97,17 @@ def paint(text: str, tone: Tone) -> str:
 
 def say(text: str = "") -> None:
     """Print a line of the result to stdout."""
-    click.echo(text, color=None if os.environ.get("NO_COLOR") else person_reads())
+    click.echo(_harmless(text), color=None if os.environ.get("NO_COLOR") else person_reads())
 
 
 def inform(text: str) -> None:
     """Print a message to stderr."""
-    click.echo(text, err=True)
+    click.echo(_harmless(text), err=True)
+
+
+def _harmless(text: str) -> str:
+    """Return text without control characters, except for the codes that `paint` adds."""
+    return "".join(part if COLOUR.fullmatch(part) else block_of(part) for part in COLOUR.split(text) if part)
 
 
 def stop(code: int, message: str) -> NoReturn:

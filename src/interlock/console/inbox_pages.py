@@ -9,7 +9,7 @@ from threading import Lock
 
 from msgspec.structs import replace
 
-from interlock.core.definition.prompts import text_of
+from interlock.core.definition.prompts import stored
 from interlock.core.definition.workflow import Effect
 from interlock.core.engine.decide import outcome_of
 from interlock.core.engine.gates import find_gate, question_of
@@ -137,7 +137,7 @@ def what_follows(ledger: Ledger, position: Position, question: WaitingQuestion) 
 def effect_words(effect: Effect) -> Iterator[str]:
     """Yield what an option does, a clause for each thing."""
     for name, value in effect.set_variables.items():
-        yield f"sets {name} to {text_of(value)}"
+        yield f"sets {name} to {stored(value)}"
     if effect.transition_to is not None:
         yield f"goes to {effect.transition_to}"
     if effect.skip_activities:

@@ -18,11 +18,13 @@ from interlock.core.definition.workflow import Option
 from interlock.core.run.commands import Answerable, Decision
 from interlock.core.run.outcomes import Ask
 from interlock.core.run.questions import Question
-from interlock.core.values import Json
+from interlock.core.values import Json, cut
 from interlock.ledger.decoders import LazyDecoder
 from interlock.surfaces.call import Call, Elicit, Form, FormAnswer
 
 CHOICE = "choice"
+MOST_OF_TITLE = 400  # bytes
+LEAST_OF_DESCRIPTION = 40
 
 AnyAnswerable = TypeVar("AnyAnswerable", bound=Answerable)
 
@@ -51,8 +53,11 @@ def form(question: Question) -> Form:
 
 
 def _title(option: Option) -> str:
-    effect = effect_text(option.effect)
-    return f"{option.label} ({effect})" if effect else option.label
+    """Return an option on one line; a long description is cut, what the option does never is."""
+    effect = f" ({text})" if (text := effect_text(option.effect)) else ""
+    room = MOST_OF_TITLE - len((option.label + effect).encode())
+    about = cut(" ".join((option.description or "").split()), max(room, LEAST_OF_DESCRIPTION), "…")
+    return f"{option.label}: {about}{effect}" if about else f"{option.label}{effect}"
 
 
 def elicit(ask: Ask, call: Call) -> Elicit:

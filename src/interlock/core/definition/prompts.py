@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import msgspec
 from msgspec.structs import replace
 
 from interlock.core.definition.conditions import Scope, holds
 from interlock.core.definition.program import Plan
+from interlock.core.definition.quoting import most_of_each, quoted
 from interlock.core.definition.workflow import (
     TERMINAL,
     Capability,
@@ -29,7 +30,9 @@ _EXPRESSION = re.compile(rf"\{{\{{\s*{_PATH}\s*\}}\}}")
 
 _EITHER = re.compile(rf"\{{(?:\{{\s*{_PATH}\s*\}}\}}|(?<![{{$]\{{){_PATH}\}}(?!\}}))")
 _PLAIN = re.compile(r"[^\"\\\n\r]*")  # what cannot end a quoted string
+_WORD = re.compile(r"[A-Za-z0-9_.-]{1,40}")
 MOST_FILLED = 200
+MOST_STORED = 200
 
 AUTO_LINE = "Full-auto: resolve questions from context and by stated assumptions; write both into your notes."
 DECISIVE = "This step sets these variables, which decide what follows; send them when it is done:"
@@ -62,10 +65,19 @@ def render(fragments: tuple[Fragment, ...], scope: Scope) -> str:
 
 def interpolate(text: str, scope: Scope) -> str:
     """Replace `{{a.b}}`; an unset variable is shown as unset, any other expression stays as written."""
+    return _interpolated(text, scope, str)
 
+
+def question_text(text: str, scope: Scope) -> str:
+    """Fill the variables into a text that the user reads: each value marked, on one line, and bounded."""
+    most = most_of_each(sum(1 for _ in variables_in(text)))
+    return _interpolated(text, scope, lambda value: quoted(value, most))
+
+
+def _interpolated(text: str, scope: Scope, written: Callable[[str], str]) -> str:
     def shown(match: re.Match[str]) -> str:
         value = scope.value(match[1])
-        return f"[unset: {match[1]}]" if isinstance(value, Missing) else text_of(value)
+        return f"[unset: {match[1]}]" if isinstance(value, Missing) else written(text_of(value))
 
     return _EXPRESSION.sub(shown, text)
 
@@ -163,7 +175,7 @@ def _capability_lines(
 
 def effect_text(effect: Effect) -> str:
     """What choosing an option does, in a few words; empty if it does nothing."""
-    done = [f"{name} = {text_of(value)}" for name, value in effect.set_variables.items()]
+    done = [f"{name} = {stored(value)}" for name, value in effect.set_variables.items()]
     if effect.transition_to == TERMINAL:
         done.append("ends the workflow")
     elif effect.transition_to is not None:
@@ -173,8 +185,17 @@ def effect_text(effect: Effect) -> str:
     return "; ".join(done)
 
 
+def stored(value: Json) -> str:
+    """Return what an effect stores, for the user; a single word cannot pass for another effect."""
+    text = text_of(value)
+    return text if _WORD.fullmatch(text) else quoted(text, MOST_STORED)
+
+
 def rendered_option(option: Option, scope: Scope) -> Option:
-    """Return an option with the variables filled in; an effect that needs an unset one stores nothing."""
+    """Return an option as the user reads it, with the real values in its effect.
+
+    An effect that needs an unset variable stores nothing.
+    """
     effect = replace(
         option.effect,
         set_variables={
@@ -183,8 +204,8 @@ def rendered_option(option: Option, scope: Scope) -> Option:
             if not unset_in_effect(value, scope)
         },
     )
-    description = interpolate(option.description, scope) if option.description else None
-    return replace(option, label=interpolate(option.label, scope), description=description, effect=effect)
+    description = question_text(option.description, scope) if option.description else None
+    return replace(option, label=question_text(option.label, scope), description=description, effect=effect)
 
 
 def unset_in_effect(value: Json, scope: Scope) -> tuple[str, ...]:
@@ -207,7 +228,7 @@ def user_question(need: UserInput, scope: Scope) -> str:
 
 def gate_prompt(gate: Gate, scope: Scope) -> str:
     """A gate's question with its options and what each does, for an agent that must ask the user."""
-    lines = [interpolate(gate.message, scope), ""]
+    lines = [question_text(gate.message, scope), ""]
     for option in (rendered_option(option, scope) for option in gate.options):
         about = f": {option.description}" if option.description else ""
         effect = f" (effect: {effect})" if (effect := effect_text(option.effect)) else ""

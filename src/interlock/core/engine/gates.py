@@ -17,7 +17,7 @@ from interlock.core.definition.program import (
     Plan,
     RepeatLoop,
 )
-from interlock.core.definition.prompts import interpolate, rendered_option
+from interlock.core.definition.prompts import question_text, rendered_option
 from interlock.core.definition.workflow import Gate, Loop, Option, Step, Workflow, walk
 from interlock.core.run import events as e
 from interlock.core.run.questions import Question
@@ -217,9 +217,9 @@ def question_of(plan: Plan, state: RunState, gate: Gate, confirms: Step | None =
     """Render a gate's question with the variables in force."""
     scope = plan.scope(state.variables)
     options = tuple(rendered_option(option, scope) for option in gate.options)
-    text = interpolate(gate.message, scope)
+    text = question_text(gate.message, scope)
     roots = gate_roots(plan, scope, gate, confirms)
-    return Question(gate.id, interpolate(gate.name, scope), text, options, roots)
+    return Question(gate.id, question_text(gate.name, scope), text, options, roots)
 
 
 def question_shown(

@@ -13,7 +13,7 @@ from msgspec import Struct
 from interlock.core.definition.conditions import Scope
 from interlock.core.definition.criteria import failed_checks, requirement
 from interlock.core.definition.program import Plan, confirmation
-from interlock.core.definition.prompts import choices_of, interpolate, text_of
+from interlock.core.definition.prompts import choices_of, question_text, text_of
 from interlock.core.definition.workflow import Capability, Contract, Option, Step, UserInput
 from interlock.core.engine.decisions import (
     DECISION,
@@ -357,7 +357,7 @@ def input_question(plan: Plan, state: RunState, step: Step, need: UserInput) -> 
     """A user-only dependency as it is put to the user."""
     scope = plan.scope(state.variables)
     roots = input_roots(plan.workflow, need)
-    title, text = interpolate(step.title, scope), interpolate(need.question, scope)
+    title, text = question_text(step.title, scope), question_text(need.question, scope)
     return Question(input_id(step, need), title, text, APPROVAL if need.is_approval else (), roots)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from interlock.core.definition.conditions import Scope, variables_of
 from interlock.core.definition.program import ENTRANCE, Plan
-from interlock.core.definition.prompts import interpolate, rendered_option, variables_in
+from interlock.core.definition.prompts import question_text, rendered_option, variables_in
 from interlock.core.definition.workflow import Gate, Option, Step, UserInput, Workflow
 from interlock.core.run.questions import Question
 from interlock.core.values import Missing
@@ -24,13 +24,13 @@ def gate_question(plan: Plan, scope: Scope, gate: Gate, confirms: Step | None) -
         paths += variables_of(confirms.confirm)
     unset = {root(path) for path in shown if isinstance(scope.value(path), Missing)}
     options = tuple(rendered_option(option, scope) for option in gate.options)
-    name, text = interpolate(gate.name, scope), interpolate(gate.message, scope)
+    name, text = question_text(gate.name, scope), question_text(gate.message, scope)
     return Question(gate.id, name, text, options, tuple(_roots(plan, paths) - unset))
 
 
 def input_question(plan: Plan, scope: Scope, step: Step, need: UserInput) -> Question:
     """Render what only the user can give to a step."""
-    title, text = interpolate(step.title, scope), interpolate(need.question, scope)
+    title, text = question_text(step.title, scope), question_text(need.question, scope)
     options = _APPROVAL if need.is_approval else ()
     roots = _roots(plan, variables_in(need.question)) - {root(need.key or "")}
     return Question(input_id(step, need), title, text, options, tuple(roots))

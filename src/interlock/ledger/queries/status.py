@@ -10,7 +10,7 @@ from typing import Literal, assert_never
 from msgspec import Struct
 
 from interlock.core.definition.conditions import Scope
-from interlock.core.definition.prompts import interpolate
+from interlock.core.definition.prompts import question_text
 from interlock.core.engine.settle import awaited
 from interlock.core.run.outcomes import (
     Awaited,
@@ -242,13 +242,13 @@ def pending_line(need: Awaited, scope: Scope) -> PendingLine:
     """Describe in one line what a run waits for, with the variables in force (rule 32)."""
     match need:
         case NeedStep():
-            return PendingLine("step", need.step.id, interpolate(need.step.title, scope))
+            return PendingLine("step", need.step.id, question_text(need.step.title, scope))
         case NeedAnswer():
-            return PendingLine("decision", need.gate.id, interpolate(need.gate.name, scope))
+            return PendingLine("decision", need.gate.id, question_text(need.gate.name, scope))
         case NeedInput():
             return PendingLine("input", need.subject, need.message)
         case NeedLoop():
-            return PendingLine("choice", need.loop.id, interpolate(need.loop.title, scope))
+            return PendingLine("choice", need.loop.id, question_text(need.loop.title, scope))
         case NeedExit() | NeedEntry():
             return PendingLine("choice", "way", "the next activity")
         case Done():

@@ -8,7 +8,7 @@ from typing import assert_never
 import msgspec
 from msgspec import Struct
 
-from interlock.core.definition.prompts import gate_prompt, interpolate, step_prompt
+from interlock.core.definition.prompts import gate_prompt, interpolate, question_text, step_prompt
 from interlock.core.engine.decisions import example_decision, waits_for_user
 from interlock.core.engine.gates import question_of
 from interlock.core.engine.loops import rounds
@@ -97,7 +97,7 @@ def pending_of(view: View) -> Pending | None:
             asks = step.may_confirm and view.state.preferences.guided
             return Pending(step.id, interpolate(step.title, scope), prompt, asks)
         case NeedAnswer(gate=gate):
-            title, prompt = interpolate(gate.name, scope), gate_prompt(gate, scope)
+            title, prompt = question_text(gate.name, scope), gate_prompt(gate, scope)
             asks = not view.state.preferences.never_stops
             return Pending(gate.id, title, "\n\n".join([*where, prompt]), asks, _reportable(view))
         case NeedInput():

@@ -1,0 +1,51 @@
+"""Values in a text that the user reads: an agent wrote them, so they are marked and cannot pass for the text.
+
+A value stands between « and », on one line. A line break is shown as ⏎, because a plain space would make one
+sentence of two lines; what cannot be seen or steers a screen is shown as �.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from unicodedata import category
+
+MOST_OF_VALUE = 1_000
+MOST_OF_VALUES = 4_000
+MOST_BARE = 40
+MOST_STACKED = 3
+UNSEEN = ("Cc", "Cf", "Cs")  # categories of characters that steer a screen or cannot be seen
+STACKED = ("Mn", "Me")  # marks without a width of their own, drawn over the lines around if there are many
+BLANK = "\u115f\u1160\u2800\u3164\uffa0"  # letters and symbols without ink
+LOOKALIKES = {"«": "‹", "»": "›", "≪": "‹", "≫": "›"}
+
+_BREAK = re.compile(r"\s*[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]\s*")
+_BARE = re.compile(r"-?[0-9]+(?:[.:-][0-9]+)*(?:[eE][+-]?[0-9]+)?|true|false|null")
+
+
+def quoted(text: str, most: int = MOST_OF_VALUE) -> str:
+    """Mark a value, and count what is cut off after the marks; what can only be a value stays bare.
+
+    That is a number, a date, a version, true, false or null.
+    """
+    if len(text) <= MOST_BARE and _BARE.fullmatch(text):
+        return text
+    line = " ".join("".join(_visible(_BREAK.sub(" ⏎ ", text[:most]))).split())
+    cut = len(text) - most
+    return f"«{line}…» ({cut:,} more characters)" if cut > 0 else f"«{line}»"
+
+
+def most_of_each(values: int) -> int:
+    """Return how many characters each of the values in one text may have: they share what a form can show."""
+    return min(MOST_OF_VALUE, MOST_OF_VALUES // max(values, 1))
+
+
+def _visible(text: str) -> Iterator[str]:
+    stacked = 0
+    for char in text:
+        kind = category(char)
+        stacked = stacked + 1 if kind in STACKED else 0
+        if kind in UNSEEN or char in BLANK:
+            yield "�"
+        elif stacked <= MOST_STACKED:
+            yield LOOKALIKES.get(char, char)

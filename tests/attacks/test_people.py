@@ -21,7 +21,6 @@ from support.attacker import (
     EVERY,
     USER,
     Attacker,
-    Breach,
     activity,
     held,
     on,

@@ -62,7 +62,7 @@ def test_entering_returns_the_whole_activity_and_its_pending_checkpoints(bench: 
 def test_the_gate_lists_each_pending_checkpoint_with_how_to_resolve_it(bench: Bench) -> None:
     answer = enter_gather(bench).go("build")
     assert answer.fields["message"].splitlines() == [
-        "Cannot transition to 'build': Checkpoint 'scope' must be answered first: Is it the goal? "
+        "Cannot transition to 'build': Checkpoint 'scope' must be answered first: Is «it» the goal? "
         "Recorded as done: look. Resolve each by calling respond_checkpoint with the current session_token:",
         "- scope: option_id: yes | skip | redo",
         "- danger: option_id: go, or condition_not_met: true if its condition is false",

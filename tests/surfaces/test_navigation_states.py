@@ -60,7 +60,7 @@ def test_variables_are_kept_when_a_gate_refuses_the_call(client: NavigationClien
     reached = client.done("analyze")
     refused = client.done("decide", variables={"size": "huge", "tasks": ["one"]})
     assert refused["state"] == reached["state"]
-    assert refused["checkpoint"]["message"] == "Approve the plan of size any?"
+    assert refused["checkpoint"]["message"] == "Approve the plan of size «any»?"
     assert client.respond("yes", state=reached["state"])["success"]
 
 
@@ -68,7 +68,7 @@ def test_null_deletes_a_variable(client: NavigationClient) -> None:
     """Rule 19."""
     client.start(size="small")
     reached = client.done("analyze", variables={"size": None})
-    assert "size any?" in reached["checkpoint"]["message"]
+    assert "size «any»?" in reached["checkpoint"]["message"]
 
 
 def test_the_situation_takes_the_token_of_another_surface(bench: Bench, client: NavigationClient) -> None:

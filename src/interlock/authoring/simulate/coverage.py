@@ -100,7 +100,7 @@ def touched(events: Iterable[e.Event], activity: str | None) -> Iterator[Coverag
                 yield CoveragePart("step", current, event.step)
             case e.StepSkipped():
                 yield CoveragePart("skip", current, event.step)
-            case e.QuestionShown():
+            case e.QuestionShown() if not event.input:
                 yield CoveragePart("gate", current, event.gate)
             case e.GateResolved(option=str() as option) if event.how != "given":
                 yield CoveragePart("option", current, event.gate, option)

@@ -38,7 +38,9 @@ class Verified(Struct, frozen=True, omit_defaults=True, rename="camel"):
 @json_option
 @with_ledger
 def command(ledger: Ledger, subject: str | None, everything: bool, as_json: bool) -> None:
-    """Check a session's log, or a bundle: its chain, its rows, and every command by the guard.
+    """Check the log of a session or bundle, and judge it by the guard.
+
+    It checks the chain of digests, the rows, and every command.
 
     Exits with 1 if something is wrong.
     """

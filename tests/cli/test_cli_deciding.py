@@ -115,7 +115,7 @@ def test_a_run_that_moves_on_while_the_user_thinks_takes_no_decision(tmp_path: P
     terminal.type("y\n")
     code, text = terminal.end()
     assert code == 5
-    assert "moved on" in text
+    assert "no longer waits" in text
     assert decisions(tmp_path, session) == []
 
 
@@ -208,10 +208,10 @@ def test_a_pending_checkpoint_is_answered_at_once_and_the_activity_can_be_left(t
     with at_the_surface(tmp_path, "gated") as (data, call):
         begun = call("start_session", workflow_id="my.flow")["session_token"]
         entered = call("next_activity", session_token=begun, activity_id="main")["session_token"]
+        asked = {"activity_id": "main", "checkpoint_id": "go", "step_manifest": [{"step_id": "a"}]}
+        put = call("get_checkpoint", session_token=entered, **asked)["session_token"]
         decide_in_the_inbox(data)
-        assert (
-            call("next_activity", session_token=entered, activity_id="__terminal__")["status"] == "completed"
-        )
+        assert call("next_activity", session_token=put, activity_id="__terminal__")["status"] == "completed"
 
 
 def test_a_navigating_agent_keeps_its_state_and_passes_with_the_users_decision(tmp_path: Path) -> None:

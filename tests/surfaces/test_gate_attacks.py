@@ -351,13 +351,13 @@ def test_a1_a_form_that_was_answered_for_another_text_does_not_count(bench: Benc
     tool, arguments = agent.responding("yes")
     ask = agent.call(tool, Call(ASKING), **arguments)
     assert isinstance(ask, Elicit)
-    assert ask.questions["deploy"].message == "Deploy to «staging»?"
+    assert [form.message for form in ask.questions.values()] == ["Deploy to «staging»?"]
     refused = agent.go("ship", variables={"target": "PRODUCTION"})
     assert refused["code"] == "GATE_UNANSWERED"
     accepted = {"deploy": FormAnswer("accept", {"choice": "yes"})}
     again = agent.call(tool, Call(ASKING, accepted, ask.state), **arguments)
     assert isinstance(again, Elicit)
-    assert again.questions["deploy"].message == "Deploy to «PRODUCTION»?"
+    assert [form.message for form in again.questions.values()] == ["Deploy to «PRODUCTION»?"]
     assert agent.decisions() == []
 
 

@@ -13,7 +13,7 @@ from msgspec import Struct
 from interlock.core.definition.conditions import Scope
 from interlock.core.definition.criteria import failed_checks, requirement
 from interlock.core.definition.program import Plan, confirmation
-from interlock.core.definition.prompts import choices_of, question_text, text_of
+from interlock.core.definition.prompts import choices_of, question_text, text_of, variables_in
 from interlock.core.definition.workflow import Capability, Contract, Option, Step, UserInput
 from interlock.core.engine.decisions import (
     DECISION,
@@ -43,8 +43,8 @@ from interlock.core.run.reasons import (
     ordered,
 )
 from interlock.core.run.state import CapabilityStatus, RunState, instance
-from interlock.core.values import Json
-from interlock.core.variables.roots import input_roots
+from interlock.core.values import Json, Missing
+from interlock.core.variables.roots import input_roots, root
 from interlock.core.variables.typed_values import fitting, placeholder
 from interlock.core.variables.writes import input_id, restored
 
@@ -122,6 +122,9 @@ def examine(
             stopping.append(blocker)
     is_held_by_others = bool(stopping)
     for need in step.user_input:
+        if lacking := tuple(_unset_in_input(state, need, scope)):
+            stopping += lacking  # questions are whole (rule 26)
+            continue
         question = input_question(plan, state, step, need)
         decision = decisions.get(question.digest) or reported(output, client, question.id)
         value = None if decision is not None else given(state, need)
@@ -147,6 +150,16 @@ def examine(
             unanswered.append(Unanswered(instance(state, question.id), question))
     missing = () if is_held_by_others else tuple(unanswered)
     return Verdict(ordered(stopping), tuple(gaps), tuple(answers), missing)
+
+
+def _unset_in_input(state: RunState, need: UserInput, scope: Scope) -> Iterator[Blocker]:
+    """Name what a step's own question shows and nobody has set; in never-stop mode nobody reads it."""
+    paths = () if state.preferences.never_stops else variables_in(need.question)
+    for name in dict.fromkeys(root(path) for path in paths if isinstance(scope.value(path), Missing)):
+        if name != need.key:
+            text = f"The question '{need.question}' shows '{name}', which nobody has set."
+            example: Json = {name: f"<{name}>"}
+            yield Blocker(BlockerCode.MISSING_REQUIRED_OUTPUT, ContextKey(name), text, example=example)
 
 
 def _gap(blocker: Blocker, key: str, severity: Severity, detail: str = "") -> e.GapRecorded:

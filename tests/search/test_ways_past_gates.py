@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
 from itertools import islice
 
@@ -89,6 +90,7 @@ def test_a_short_search_finds_nothing() -> None:
 
 @pytest.mark.slow
 @pytest.mark.proof
+@pytest.mark.skipif("PROOF" not in os.environ, reason="the long search belongs to make proof")
 def test_a_long_search_finds_nothing() -> None:
     figures = search_in_parallel(SEED, SECONDS, processes=2, most=STATES, least=LEAST)
     for text in figures.lines():

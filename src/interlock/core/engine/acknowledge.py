@@ -300,7 +300,7 @@ def _answer_gate(
         confirms=need.confirms,
         brings=ack.variables,
     )
-    draft.record(answer, *undecided_gap(draft.state.preferences, answer, need.confirms))
+    draft.record(answer, *undecided_gap(draft.state, answer, need.confirms))
     draft.take(ack.variables)
     return draft.decided()
 

@@ -177,7 +177,7 @@ def resolve_checkpoint(plan: Plan, state: RunState, command: ResolveCheckpoint) 
         resumable=bool(_agent_of(draft.state, need.key)),
         brings=command.variables,
     )
-    draft.record(event, *undecided_gap(draft.state.preferences, event, found.confirms))
+    draft.record(event, *undecided_gap(draft.state, event, found.confirms))
     draft.take(command.variables)
     return draft.decided()
 

@@ -231,7 +231,7 @@ class Walk:
             answer = resolved(
                 draft.plan, draft.state, need.gate, need.key, decision, draft.now, confirms=need.confirms
             )
-            draft.record(answer, *undecided_gap(draft.state.preferences, answer, None))
+            draft.record(answer, *undecided_gap(draft.state, answer, None))
             return None
         if self._may_let_pass(need.gate):
             self._let_pass(need)

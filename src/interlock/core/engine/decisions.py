@@ -137,11 +137,10 @@ def given(state: RunState, need: UserInput) -> Json:
     return None if used and is_spent else state.variables.get(key)
 
 
-def undecided_gap(
-    preferences: Preferences, answer: e.GateResolved, confirms: Step | None
-) -> Iterator[e.GapRecorded]:
+def undecided_gap(state: RunState, answer: e.GateResolved, confirms: Step | None) -> Iterator[e.GapRecorded]:
     """Record a gap where never-stop mode decides without the user (rule 27)."""
-    if not preferences.never_stops or is_at_least(answer.channel, "client") or answer.option is None:
+    is_the_users_own = is_at_least(answer.channel, "user" if state.policy == "user" else "client")
+    if not state.preferences.never_stops or is_the_users_own or answer.option is None:
         return
     severity: Severity = "info" if confirms else "critical"
     text = f"'{answer.question}' was decided without the user: {answer.option}."

@@ -101,7 +101,7 @@ KEYS = {
         "updatedAt workflowHash workflowId",
     ),
     "notes DONE": ("entries", "notes recordedAt step"),
-    "inbox": ("questions", "id message name node options ref runId sessionId shown since title"),
+    "inbox": ("questions", "id key message name node options ref runId sessionId shown since title"),
     "resume exporter": (
         "candidates",
         "ref runId sessionId snippet status title updatedAt whyMatched workflowId",

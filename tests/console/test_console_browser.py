@@ -76,10 +76,10 @@ def test_of_two_browsers_that_answer_at_once_one_wins(desk: BrowserDesk, browser
     answer = """async (option) => {
         const csrf = (await (await fetch('/console/csrf.json')).json()).csrf;
         const { questions: [{ question, owner }] } = await (await fetch('/console/inbox.json')).json();
-        const { sessionId, node, id, shown } = question;
+        const { sessionId, runId, node, id, key, shown } = question;
         window.answer = () => { window.answered = fetch('/console/do/decide', {
             method: 'POST', headers: { 'X-Interlock-Csrf': csrf },
-            body: JSON.stringify({ sessionId, node, id, shown, owner, option }),
+            body: JSON.stringify({ sessionId, runId, node, id, key, shown, owner, option }),
         }).then((response) => response.status); };
     }"""
     for page, option in zip(pages, ("accept", "rework"), strict=True):

@@ -48,7 +48,7 @@ def test_a_question_that_changed_says_so_keeps_the_note_and_is_asked_again(
     page.get_by_text("has changed since it was shown to you; nothing was recorded").first.wait_for()
     another.clear()
     desk.worker.start("wr.small_task", goal="It moves again")
-    page.get_by_text("Checked: pass. Is the task done?").wait_for()
+    page.get_by_text("Checked: «pass». Is the task done?").wait_for()
     assert page.get_by_label("A note for the agent").input_value() == "Only if it is fast."
     page.get_by_role("button", name="Accept").click()
     page.get_by_role("heading", name="Nothing waits for you").wait_for()
@@ -168,6 +168,7 @@ def test_a_workflow_is_simulated_by_clicking_and_by_keys(desk: BrowserDesk, brow
     for step in ("Agree on the task", "Make the change", "Check the result"):
         page.get_by_role("region", name="What is next").get_by_role("heading", name=step).wait_for()
         page.get_by_role("link", name="Done").click()
+    page.get_by_role("link", name="checked = ").click()  # what the question shows comes first
     page.get_by_role("link", name="Rework").click()
     page.get_by_role("region", name="What is next").get_by_role("heading", name="Make the change").wait_for()
     page.keyboard.press("Backspace")

@@ -70,7 +70,7 @@ class Navigator:
             self.seen[key] += 1
         if "loop_items" in offer:
             arguments["loop_items"] = ["one", "two"]
-        variables = dict.fromkeys(offer.get("variables", []), 2)
+        variables = {key: self._filled(value) for key, value in offer.get("example", {}).items()}
         output: Payload = {}
         for need in offer.get("needs", []):
             match need["parameter"]:
@@ -89,7 +89,7 @@ class Navigator:
     def _filled(self, value: Any) -> Any:
         """Take one of the choices that a placeholder lists, each in turn; anything else as it stands."""
         if not isinstance(value, str) or " | " not in value:
-            return 2 if value == "<a number>" else value
+            return 2 if value in ("<a number>", "<a whole number>") else value
         choices = value.strip("<>").split(" | ")
         self.seen[value] += 1
         return choices[(self.seen[value] - 1) % len(choices)]

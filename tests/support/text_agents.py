@@ -170,8 +170,8 @@ class ExecutionTextAgent(TextAgent):
                 context.update(filled)
         for asked in re.findall(r"output\.artifacts: (\[.+\])$", text, re.MULTILINE):
             artifacts = [self.filled(example, where) for example in json.loads(asked)]
-        for line in re.findall(r"^Send in context: (.+)\.$", text, re.MULTILINE):
-            context.update({name: context.get(name, ["one"]) for name in line.split(", ")})
+        for shape in re.findall(r"^Send in context: ({.+})$", text, re.MULTILINE):
+            context = {**self.filled(json.loads(shape), where), **context}
         prompt = text.rpartition("\n---\n")[0].rpartition("\n## ")[2]
         notes = f"{WORDY * 4}{' '.join(re.findall(r'^  (.+)$', text, re.MULTILINE))[:2000]} {prompt[-2000:]}"
         output = {"notesMarkdown": notes, **({"artifacts": artifacts} if artifacts else {})}
@@ -286,15 +286,17 @@ class ActivityTextAgent(TextAgent):
 
     def take_missing(self, told: str) -> bool:
         """Take in the variables that a text asks for; say whether it asks for any."""
-        value: Any = 1 if "whole number" in told else ["one"] if "list" in told else "one"
+        shapes = [json.loads(found) for found in re.findall(r"Send in variables: ({.+})\.", told)]
         names = [
             name
-            for found in re.findall(r"[Ss]end in variables: ([\w., -]+)\.", told)
+            for found in re.findall(r"send in variables: ([\w., -]+)\.", told)
             for name in found.split(", ")
         ]
+        for shape in shapes:
+            self.visit.variables.update(self.filled(shape, "missing"))
         for name in names:
-            self.visit.variables.setdefault(name, value)
-        return bool(names)
+            self.visit.variables.setdefault(name, "one")
+        return bool(names or shapes)
 
     def end_loop(self, told: str) -> bool:
         """Take in the variable that ends a loop whose next round is due; say whether the text names one."""

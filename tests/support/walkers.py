@@ -48,8 +48,10 @@ OF_TYPE: dict[str, Any] = {
 }
 
 
-def value_for(name: str, workflow: Workflow) -> Any:
-    """Return a value of the declared type; without one a list if the name sounds like it, else a word."""
+def value_for(name: str, workflow: Workflow, shape: Any = None) -> Any:
+    """Return a value of the shape that was shown, or of the declared type; else by the sound of the name."""
+    if isinstance(shape, (dict, list)):
+        return shape
     kind = next((variable.type for variable in workflow.variables if variable.name == name), None)
     if kind is not None:
         return OF_TYPE[kind]
@@ -81,7 +83,8 @@ class ClaimingWalker(Walker):
         match answer.code:
             case "INPUT_REQUIRED":
                 self.variables |= {
-                    name: value_for(name, self.workflow) for name in answer.fields["variables"]
+                    name: value_for(name, self.workflow, answer.fields.get("example", {}).get(name))
+                    for name in answer.fields["variables"]
                 }
             case "OUTPUT_REQUIRED":
                 output = {"notesMarkdown": "did it", "artifacts": _examples(answer)}
@@ -281,7 +284,9 @@ class ExecutionWalker(Walker):
             if "example" in blocker and "kind" in blocker["example"]
         ]
         context = {
-            blocker["pointer"]["key"]: value_for(blocker["pointer"]["key"], self.workflow)
+            blocker["pointer"]["key"]: value_for(
+                blocker["pointer"]["key"], self.workflow, blocker["example"][blocker["pointer"]["key"]]
+            )
             for blocker in answer.get("blockers", [])
             if "key" in blocker["pointer"]
         }

@@ -110,7 +110,7 @@ def yield_checkpoint(party: Party, gate: str, **arguments: Any) -> str:
 def test_yield_in_one_process_respond_in_the_other_resume_in_the_first(party: Party) -> None:
     handle = yield_checkpoint(party, "scope", variables={"goal": "bread"})
     shown = party.servers["lead"].call("present_checkpoint", checkpoint_handle=handle)
-    assert "Is bread the goal?" in shown.text
+    assert "Is «bread» the goal?" in shown.text
     answer = party.servers["lead"].call("respond_checkpoint", checkpoint_handle=handle, option_id="yes")
     assert answer.body["effect"] == {"setVariable": {"verdict": "agreed"}}
     assert party.tell("worker", "resume_checkpoint").body["resolved_option"] == "yes"

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import assert_never
 
+import msgspec
 from msgspec import Struct
 
 from interlock.core.definition.prompts import text_of
@@ -39,6 +40,12 @@ def names(about: Mapping[str, Json], key: str) -> str:
     return ", ".join(map(str, values)) if isinstance(values, (list, tuple)) else ""
 
 
+def shape(about: Mapping[str, Json]) -> str:
+    """Write the variables that a refusal asks for, with placeholders for their values."""
+    example = about.get("example")
+    return msgspec.json.encode(example).decode() if example else names(about, "variables")
+
+
 _FIELDS: Mapping[Code, tuple[str, ...]] = {
     Code.RUN_ABANDONED: ("abandoned", "at"),
     Code.DECISION_PENDING: ("checkpoint", "activity", "iteration", "item"),
@@ -59,7 +66,7 @@ _FIELDS: Mapping[Code, tuple[str, ...]] = {
     Code.CHECKPOINT_ALREADY_ACTIVE: ("checkpoint",),
     Code.CHECKPOINT_ALREADY_ANSWERED: ("checkpoint", "option", "instance"),
     Code.OPTION_NOT_FOUND: ("options",),
-    Code.INPUT_REQUIRED: ("step", "variables"),
+    Code.INPUT_REQUIRED: ("step", "variables", "example"),
     Code.OUTPUT_REQUIRED: ("step", "example", "examples"),
     Code.ROUND_DUE: ("loop", "iteration", "steps"),
     Code.GUARD_REFUSED: ("invariant", "detail"),

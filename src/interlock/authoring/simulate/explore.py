@@ -230,8 +230,8 @@ class PossibleCommands:
                     yield AcknowledgeStep(EXECUTION, 0, Terms(), answer, reports=False)
                 if not gate.required:
                     yield AcknowledgeStep(EXECUTION, 0, Terms(), Output(), reports=False)
-            case NeedInput(gate=Gate(), variables=names):
-                given = {name: sample(self._plan, name) for name in names}
+            case NeedInput(gate=Gate(), variables=names, example=example):
+                given = {name: sample(self._plan, name, example) for name in names}
                 yield AcknowledgeStep(EXECUTION, 0, Terms(), variables=given)
             case NeedInput(variables=paths, loop=loop):
                 names = [path.partition(".")[0] for path in paths]

@@ -123,9 +123,9 @@ class _Run:
                 self.visits.append(Visit(gate.id, activity, option))
                 artifacts = (decision_artifact(gate.id, option),) if option else ()
                 return AcknowledgeStep(EXECUTION, 0, Terms(), Output(artifacts=artifacts), reports=False)
-            case NeedInput(variables=names, gate=gate):
+            case NeedInput(variables=names, gate=gate, example=example):
                 # What a question shows is not what a scenario is about: a sample will do.
-                stand_ins = {name: sample(self._plan, name) for name in names} if gate else {}
+                stand_ins = {name: sample(self._plan, name, example) for name in names} if gate else {}
                 inputs = {name: scenario.inputs[name] for name in names if name in scenario.inputs}
                 return AcknowledgeStep(EXECUTION, 0, Terms(), variables={**stand_ins, **inputs})
             case Done() | NeedLoop() | NeedExit() | NeedEntry():

@@ -44,7 +44,6 @@ from interlock.core.run.questions import Unanswered
 from interlock.core.run.reasons import Blocker, BlockerCode, ContextKey, Severity, WorkflowStep, ordered
 from interlock.core.run.state import RunState, instance
 from interlock.core.values import Json
-from interlock.core.variables.typed_values import placeholder
 
 GAPS = ("wr.gaps", "wr.contracts.gaps")
 ONLY_GAPS = "The run has ended: its open gaps can be resolved, nothing else of the call was taken."
@@ -105,7 +104,8 @@ def _blocked(
 
 def input_required(need: NeedInput, code: Code = Code.INPUT_REQUIRED) -> Refusal:
     """Refuse until the variables are sent that only the agent can supply."""
-    return Refusal(code, {"variables": list(need.variables), "reason": need.message})
+    about: dict[str, Json] = {"variables": list(need.variables), "example": dict(need.example)}
+    return Refusal(code, {**about, "reason": need.message})
 
 
 def _close_step(draft: Draft, settled: RunState, need: NeedStep, ack: AcknowledgeStep) -> Decided | Refusal:
@@ -347,16 +347,9 @@ def _supply_input(
     if draft.state.preferences.never_stops:
         draft.record(*without_input(draft, need))
         return draft.decided()
-    placeholders: dict[str, Json] = {"forEach": ["<item>"], "for": "<a whole number>"}
-    kind = need.loop.kind if need.loop is not None else ""
     missing = [
-        Blocker(
-            BlockerCode.MISSING_REQUIRED_OUTPUT,
-            ContextKey(name),
-            need.message,
-            example={name: placeholders.get(kind, placeholder(draft.plan, name))},
-        )
-        for name in need.variables
+        Blocker(BlockerCode.MISSING_REQUIRED_OUTPUT, ContextKey(name), need.message, example={name: value})
+        for name, value in need.example.items()
     ]
     pointer = WorkflowStep(draft.state.activity or "")
     endless = Blocker(BlockerCode.INVARIANT_VIOLATION, pointer, need.message)

@@ -29,7 +29,7 @@ from interlock.core.run.outcomes import Code, Decided, NeedAnswer, NeedInput, Re
 from interlock.core.run.questions import Unanswered
 from interlock.core.run.state import OpenGate, RunState, instance
 from interlock.core.values import Json, Variables
-from interlock.core.variables.roots import root
+from interlock.core.variables.roots import root, unset_in_question
 
 CLOCKS_DIFFER_MS = 60_000  # at most, on machines that share a store
 
@@ -73,7 +73,7 @@ def _reached(
     behind = _behind(draft, found, command, wanted)
     if behind is not None:
         return behind
-    take_with_claims(draft, replace(command, variables=_before_showing(found, command)))
+    take_with_claims(draft, replace(command, variables=_before_showing(draft, found.gate, command)))
     walk = Walk(draft, command, found)
     if walk.loops and wanted is None and found.gate.condition is not None:
         # in a loop the gate is meant in the next round to which it applies, if there is one ahead
@@ -86,21 +86,25 @@ def _reached(
     number = round_of(draft.state, need.key).get("iteration") if isinstance(need, NeedAnswer) else None
     if not isinstance(need, NeedAnswer) or (wanted is not None and walk.loops and wanted != number):
         return draft.refused(Refusal(Code.CHECKPOINT_NOT_ACTIVE, {"checkpoint": found.gate.id}))
-    if (lacking := unwhole(draft.plan, draft.state, found.gate)) is not None:
+    dismisses = isinstance(command, ResolveCheckpoint) and command.condition_not_met
+    is_shown = not dismisses or holds(found.gate.condition, draft.plan.scope(draft.state.variables))
+    if is_shown and (lacking := unwhole(draft.plan, draft.state, found.gate)) is not None:
         return draft.refused(input_required(lacking))
     walk.report()
     return need
 
 
-def _before_showing(found: FoundGate, command: OpenCheckpoint | ResolveCheckpoint) -> Variables:
+def _before_showing(draft: Draft, gate: Gate, command: OpenCheckpoint | ResolveCheckpoint) -> Variables:
     """Return the variables that a call may set on its way to a question.
 
-    Those that its answer decides come after it.
+    Those that its answer decides come after it, unless the question itself lacks them.
     """
     if not isinstance(command, ResolveCheckpoint):
         return command.variables
-    decided = {root(name) for option in found.gate.options for name in option.effect.set_variables}
-    return {name: value for name, value in command.variables.items() if root(name) not in decided}
+    lacking = unset_in_question(draft.plan.scope(draft.state.variables), gate)
+    decided = {root(name) for option in gate.options for name in option.effect.set_variables}
+    later = decided - set(map(root, lacking))
+    return {name: value for name, value in command.variables.items() if root(name) not in later}
 
 
 def _copy(draft: Draft) -> Draft:

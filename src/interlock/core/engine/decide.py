@@ -16,7 +16,7 @@ from interlock.core.engine.claims import gate_open
 from interlock.core.engine.draft import Draft
 from interlock.core.engine.evolve import evolve
 from interlock.core.engine.gates import find_gate, loops_around, question_shown
-from interlock.core.engine.loops import again, begun, extent_of
+from interlock.core.engine.loops import again, begun, extent_of, items_of
 from interlock.core.engine.paths.transitions import enter
 from interlock.core.engine.settle import awaited, due_roots, entered
 from interlock.core.guard.audit import Audit, learn
@@ -328,8 +328,8 @@ def _advance_loop(plan: Plan, state: RunState, command: AdvanceLoop) -> Decided 
         return draft.decided()
     if not state.preferences.never_stops:
         code = Code.LOOP_ITEMS_REQUIRED if isinstance(pending, NeedLoop) else Code.INPUT_REQUIRED
-        return input_required(_lacking(pending), code)
-    draft.record(*without_input(draft, _lacking(pending)))
+        return input_required(_lacking(plan, pending), code)
+    draft.record(*without_input(draft, _lacking(plan, pending)))
     return draft.decided()
 
 
@@ -345,13 +345,13 @@ def _with_items(draft: Draft, pending: Awaited, command: AdvanceLoop) -> Awaited
     return pending if lacks else NeedLoop(loop, 0, None)
 
 
-def _lacking(pending: NeedLoop | NeedInput) -> NeedInput:
+def _lacking(plan: Plan, pending: NeedLoop | NeedInput) -> NeedInput:
     """The input that keeps the loop from starting."""
     if isinstance(pending, NeedInput):
         return pending
     loop, name = pending.loop, pending.loop.items or "items"
     text = f"Loop '{loop.id}' needs its items: the list '{name}' is not set"
-    return NeedInput(f"loop:{loop.id}", (name,), text, loop)
+    return NeedInput(f"loop:{loop.id}", (name,), text, items_of(plan, name), loop)
 
 
 def _advanced(draft: Draft, need: NeedLoop) -> e.Event:

@@ -15,7 +15,7 @@ from interlock.core.run import events as e
 from interlock.core.run.outcomes import Awaited, NeedInput, NeedLoop
 from interlock.core.run.state import Frame, RunState
 from interlock.core.values import Json, cut, number_of
-from interlock.core.variables.typed_values import fitting
+from interlock.core.variables.typed_values import example_of, fitting
 
 ITEM_BYTES = 200
 
@@ -64,7 +64,7 @@ def extent_of(plan: Plan, state: RunState, loop: Loop) -> Extent | NeedInput | N
             if not isinstance(items, (list, tuple)):
                 title = interpolate(loop.title, scope)
                 message = f"Loop '{title}' goes through the list '{name}', which is not set to a list."
-                return NeedInput(f"loop:{loop.id}", (name,), message, loop)
+                return NeedInput(f"loop:{loop.id}", (name,), message, items_of(plan, name), loop)
             frozen = tuple(items[:limit])
             return Extent(len(frozen), frozen, limited=len(items) > limit)
         case "for":
@@ -73,12 +73,18 @@ def extent_of(plan: Plan, state: RunState, loop: Loop) -> Extent | NeedInput | N
             if count is None or count != count // 1:
                 text = f"repeats '{name}' times, and '{name}' is not set to a whole number."
                 title = interpolate(loop.title, scope)
-                return NeedInput(f"loop:{loop.id}", (name,), f"Loop '{title}' {text}", loop)
+                example = example_of(plan, (name,), "<a whole number>")
+                return NeedInput(f"loop:{loop.id}", (name,), f"Loop '{title}' {text}", example, loop)
             return Extent(int(min(max(count, 0), limit)), limited=count > limit)
         case "while" | "until" | "doWhile":
             return None
         case _:
             assert_never(loop.kind)
+
+
+def items_of(plan: Plan, name: str) -> dict[str, Json]:
+    """The shape of a loop's list."""
+    return example_of(plan, (name,), ["<item>"])
 
 
 def _goes_on(plan: Plan, state: RunState, loop: Loop) -> bool:

@@ -37,6 +37,7 @@ from interlock.core.run.output import Output
 from interlock.core.run.reasons import Blocker
 from interlock.core.run.state import RunState
 from interlock.core.run.surface_policy import NAVIGATION
+from interlock.core.values import Variables
 
 Decisions: TypeAlias = Mapping[str, Decision]
 Kind = Literal["complete_step", "respond_to_checkpoint", "transition", "advance_loop"]
@@ -46,9 +47,10 @@ class Move(Struct, frozen=True):
     """One action with its parameters. A `reason` says that it would be refused.
 
     `options` are the answers that count, `items` the list that a loop lacks, `variables` what must be sent
-    along, `needs` what a step's output must satisfy. `condition` is what this exit or loop goes by, `reads`
-    its variables, `unset` those that nobody has set: taking the exit claims the condition. `gate` is one that
-    may be passed over, `loop` what a loop waits for. `is_decided` says that the user has answered already.
+    along and `example` its shape, `needs` what a step's output must satisfy. `condition` is what this exit or
+    loop goes by, `reads` its variables, `unset` those that nobody has set: taking the exit claims the
+    condition. `gate` is one that may be passed over, `loop` what a loop waits for. `is_decided` says that the
+    user has answered already.
     """
 
     action: Kind
@@ -56,6 +58,7 @@ class Move(Struct, frozen=True):
     options: tuple[str, ...] = ()
     items: str | None = None
     variables: tuple[str, ...] = ()
+    example: Variables = {}
     needs: tuple[Blocker, ...] = ()
     condition: str = ""
     reads: tuple[str, ...] = ()
@@ -131,7 +134,13 @@ def _moves(plan: Plan, state: RunState, pending: Awaited, terms: Terms, decision
         case NeedInput(gate=Gate() as gate):
             held = f"Send what the question of checkpoint '{gate.id}' shows first"
             blocked = (*_following_step(plan, state, held), *_shut_exits(plan, state, held))
-            send = Move("respond_to_checkpoint", gate.id, variables=pending.variables, gate=gate)
+            send = Move(
+                "respond_to_checkpoint",
+                gate.id,
+                variables=pending.variables,
+                example=pending.example,
+                gate=gate,
+            )
             return Moves((send,), blocked=blocked)
         case NeedLoop() | NeedInput():
             return _loop(plan, state, pending)
@@ -155,6 +164,7 @@ def _loop(plan: Plan, state: RunState, need: NeedLoop | NeedInput) -> Moves:
         need.loop.id,
         items=items if lacks and isinstance(need, NeedLoop) and need.needs_items else None,
         variables=need.variables if lacks and isinstance(need, NeedInput) else (),
+        example=need.example if lacks and isinstance(need, NeedInput) else {},
         condition="; ".join(goes_by(need.loop)),
         reads=(*variables_of(need.loop.condition), *variables_of(need.loop.break_condition)),
         loop=need,

@@ -42,7 +42,7 @@ from interlock.core.run.state import RunState, instance
 from interlock.core.run.surface_policy import SurfacePolicy
 from interlock.core.values import Json, Missing
 from interlock.core.variables.roots import input_roots, unset_in_question
-from interlock.core.variables.typed_values import fitting
+from interlock.core.variables.typed_values import example_of, fitting
 
 MOST_EVENTS = 10_000
 CIRCLE = "circle:"
@@ -96,7 +96,7 @@ def _circle(
     through = ", ".join(f"'{state.activity}'" for state in states)
     listed = f" These variables decide it: {', '.join(names)}." if names else ""
     message = f"The run goes in a circle through {through} and finds nothing to do.{listed}"
-    return NeedInput(f"{CIRCLE}{before.state.activity}", names, message)
+    return NeedInput(f"{CIRCLE}{before.state.activity}", names, message, example_of(plan, names))
 
 
 def consequences(event: e.Event) -> tuple[e.Event, ...]:
@@ -276,9 +276,10 @@ def unwhole(plan: Plan, state: RunState, gate: Gate) -> NeedInput | None:
     unset = () if state.preferences.never_stops else unset_in_question(plan.scope(state.variables), gate)
     if not unset:
         return None
-    listed = ", ".join(f"'{name}'" for name in unset)
+    listed = ", ".join(f"'{path}'" for path in unset)
     message = f"The question of checkpoint '{gate.id}' shows {listed}, which nobody has set."
-    return NeedInput(f"question:{gate.id}", unset, message, gate=gate)
+    example = example_of(plan, unset)
+    return NeedInput(f"question:{gate.id}", tuple(example), message, example, gate=gate)
 
 
 def _late(plan: Plan, state: RunState, policy: SurfacePolicy, now: int) -> e.Event | Awaited | None:
@@ -311,7 +312,7 @@ def _at_the_end(plan: Plan, state: RunState, policy: SurfacePolicy) -> e.Event |
     names = deciding_variables(plan, state)
     listed = ", ".join(names)
     message = f"No exit of activity '{state.activity}' is open. These variables decide it: {listed}."
-    return NeedInput(f"way:{state.activity}", names, message)
+    return NeedInput(f"way:{state.activity}", names, message, example_of(plan, names))
 
 
 def left(plan: Plan, state: RunState, chosen: ChosenExit) -> e.ActivityLeft:

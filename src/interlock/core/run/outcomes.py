@@ -14,7 +14,7 @@ from interlock.core.run.notices import NO_NOTICES, Notices
 from interlock.core.run.questions import Question, Unanswered
 from interlock.core.run.reasons import Blocker
 from interlock.core.run.state import Abandonment, RunState
-from interlock.core.values import Json
+from interlock.core.values import Json, Variables
 
 
 class NeedStep(Struct, frozen=True):
@@ -36,12 +36,14 @@ class NeedAnswer(Struct, frozen=True):
 class NeedInput(Struct, frozen=True):
     """Variables are missing that only the agent can supply.
 
-    A `loop` lacks its list, a `gate` what its question shows; without either the exit is undecided.
+    A `loop` lacks its list, a `gate` what its question shows; without either the exit is undecided. The
+    `example` has the shape of what to send, with placeholders for the values.
     """
 
     subject: str
     variables: tuple[str, ...]
     message: str
+    example: Variables = {}
     loop: Loop | None = None
     gate: Gate | None = None
 

@@ -64,13 +64,13 @@ def _text_paths(gate: Gate) -> Iterator[str]:
 
 
 def unset_in_question(scope: Scope, gate: Gate) -> tuple[str, ...]:
-    """Name the variables that the texts of a gate's question show and nobody has set.
+    """Return the paths that the texts of a gate's question show and nobody has set.
 
     One whose absence makes the question apply comes with the answer. An effect that lacks one stores nothing.
     """
     asked_for = wanted_by_absence(gate.condition)
     missing = (path for path in _text_paths(gate) if isinstance(scope.value(path), Missing))
-    return tuple(dict.fromkeys(name for path in missing if (name := root(path)) not in asked_for))
+    return tuple(dict.fromkeys(path for path in missing if root(path) not in asked_for))
 
 
 def input_roots(workflow: Workflow, need: UserInput) -> tuple[str, ...]:

@@ -6,7 +6,7 @@ The list of conversions is closed, and nothing is guessed.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 import msgspec
 
@@ -60,10 +60,26 @@ def placeholder(plan: Plan, name: str) -> Json:
     return _PLACEHOLDERS.get(plan.types.get(name), f"<{name}>")
 
 
-def sample(plan: Plan, name: str) -> Json:
-    """Return a value that the variable takes, where only its type matters."""
-    samples: dict[str | None, Json] = {"boolean": True, "number": 1, "array": ["item"], "object": {"a": "b"}}
-    return samples.get(plan.types.get(name), f"<{name}>")
+def example_of(plan: Plan, paths: Iterable[str], leaf: Json = None) -> dict[str, Json]:
+    """Return what to send for the values at the paths: variables, with placeholders or `leaf` in them."""
+    example: dict[str, Json] = {}
+    for path in paths:
+        name, *members = path.split(".")
+        if not members or plan.types.get(name, "object") != "object":
+            example[name] = placeholder(plan, name) if leaf is None else leaf
+            continue
+        inner = example
+        for part in (name, *members[:-1]):
+            nested = inner.get(part)
+            inner[part] = inner = nested if isinstance(nested, dict) else {}
+        inner[members[-1]] = f"<{members[-1]}>" if leaf is None else leaf
+    return example
+
+
+def sample(plan: Plan, name: str, example: Variables) -> Json:
+    """Return a value that the variable takes, of the shape of the example, where only its type matters."""
+    samples: dict[str | None, Json] = {"boolean": True, "number": 1}
+    return samples.get(plan.types.get(name), example.get(name))
 
 
 def _nested(path: str, value: Json) -> Json:

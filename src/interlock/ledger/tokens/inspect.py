@@ -73,6 +73,9 @@ def disclose(ledger: Ledger, token: str) -> Disclosed | LedgerError:
         asked = _asked(reader, position.session_id, attempt) if pointer.is_checkpoint_handle else {}
     gates = pending_gates(position.plan, state) if position.run.surface == "gated" else ()
     pending = tuple(gate.id for gate in gates)
+    opened = (
+        state.active if position.run.surface == "session" else state.open
+    )  # there a yield makes it active
     return Disclosed(
         kind=kind,
         version=VERSION,
@@ -86,7 +89,7 @@ def disclose(ledger: Ledger, token: str) -> Disclosed | LedgerError:
         seq=state.visit,
         ts=position.session.created_at,
         aid=position.agent,
-        bcp=state.active.gate if state.active else "",
+        bcp=opened.gate if opened else "",
         pcp=pending,
         pcpt=state.entered_at if pending else 0,
         skill=_last_skill(ledger, position),

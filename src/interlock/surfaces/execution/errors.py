@@ -13,7 +13,7 @@ from interlock.core.run.reasons import Blocker, BlockerCode, ContextKey, Contrac
 from interlock.core.values import Json
 from interlock.ledger.errors import LedgerError
 from interlock.surfaces.call import Reply
-from interlock.surfaces.refusals import INBOX, REPORT, Words, fields, names, only_the_user_answers, sentence
+from interlock.surfaces.refusals import INBOX, REPORT, Words, fields, only_the_user_answers, sentence, shape
 
 FIND = "Use resume_session to find the run and continue from the token it returns, or start a new one."
 READABLE = "It cannot go on; continue_workflow with only stateToken shows what was done."
@@ -34,7 +34,7 @@ def _next_action(refusal: Refusal) -> str:
         case Code.RUN_ABANDONED:
             return f"{READABLE} Start a new run with start_workflow."
         case Code.INPUT_REQUIRED | Code.LOOP_ITEMS_REQUIRED:
-            return f"Send in context: {names(refusal.about, 'variables')}."
+            return f"Send in context: {shape(refusal.about)}."
         case Code.GUARD_REFUSED:
             return REPORT
         case Code.VARIABLES_TOO_LARGE:

@@ -101,8 +101,8 @@ def pending_of(view: View) -> Pending | None:
             asks = not view.state.preferences.never_stops
             return Pending(gate.id, title, "\n\n".join([*where, prompt]), asks, _reportable(view))
         case NeedInput():
-            names = ", ".join(view.awaited.variables)
-            prompt = view.awaited.message + (f"\n\nSend in context: {names}." if names else "")
+            shape = _encode(view.awaited.example).decode()
+            prompt = view.awaited.message + (f"\n\nSend in context: {shape}" if view.awaited.example else "")
             return Pending(view.awaited.subject.replace(":", "-"), "Input needed", prompt, False)
         case Done():
             return None

@@ -13,7 +13,7 @@ from interlock.core.values import Json
 from interlock.ledger.errors import LedgerError
 from interlock.ledger.tokens.tokens import StateError
 from interlock.surfaces.call import Reply
-from interlock.surfaces.refusals import INBOX, REPORT, Words, names, only_the_user_answers, sentence
+from interlock.surfaces.refusals import INBOX, REPORT, Words, names, only_the_user_answers, sentence, shape
 
 CODES: Mapping[Code, str] = {
     Code.DECISION_PENDING: "CHECKPOINT_BLOCKING",
@@ -71,7 +71,7 @@ def _next_action(refusal: Refusal) -> str:
         case Code.OUTPUT_REQUIRED:
             return "Send what is missing with the action, in output or variables; error.examples shows how."
         case Code.INPUT_REQUIRED:
-            return f"Send in variables: {names(about, 'variables')}."
+            return f"Send in variables: {shape(about)}."
         case Code.LOOP_ITEMS_REQUIRED:
             return "Send loop_items with action advance_loop."
         case Code.LOOP_NOT_FOUND if "pending_loop" in about:

@@ -20,7 +20,6 @@ from interlock.core.run.notices import GAP_CLOSED, USERS_GAPS
 from interlock.core.run.outcomes import NeedAnswer, NeedInput, NeedLoop, NeedStep
 from interlock.core.run.reasons import Blocker, ContextKey, ContractPointer
 from interlock.core.values import Json, Missing, cut
-from interlock.core.variables.typed_values import placeholder
 from interlock.ledger.runs.position import View
 from interlock.ledger.tokens.slots import slot
 from interlock.surfaces.call import Reply
@@ -179,9 +178,8 @@ def _offer(situation: Situation, move: Move) -> dict[str, Json]:
         offer["loop_items"] = f"a list: {move.items}"
     if move.variables:
         offer["variables"] = list(move.variables)
-    if move.variables and move.action == "respond_to_checkpoint":
-        plan = situation.view.plan
-        offer["example"] = {name: placeholder(plan, name) for name in move.variables}
+    if move.example:
+        offer["example"] = dict(move.example)
     if move.needs:
         offer["needs"] = [_need(move.step, blocker) for blocker in move.needs]
     if move.condition:

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 import msgspec
 
 from interlock.core.run.notices import NO_NOTICES, Notices
-from interlock.core.run.outcomes import Refusal
+from interlock.core.run.outcomes import Code, Refusal
 from interlock.core.values import Json
 from interlock.ledger.errors import LedgerError
 from interlock.surfaces.call import Reply
@@ -68,7 +68,7 @@ def failure(
 ) -> Reply:
     """Say what is wrong and what to do next, in the text and as fields."""
     body: dict[str, Json] = {"code": code, "message": message, "next": next_action, **(about or {})}
-    example = (about or {}).get("example")
+    example = (about or {}).get("example") if code == Code.OUTPUT_REQUIRED.value else None
     shown = [f"Example of an artifact: {as_json(example)}"] if example is not None else []
     lines = [message, f"Next: {next_action}", *shown, *([f"session_token: {token}"] if token else [])]
     meta: dict[str, Json] = {"validation": {"status": "error", "warnings": []}}

@@ -13,7 +13,7 @@ from interlock.core.run.state import RunState
 from interlock.core.values import Json
 from interlock.ledger.errors import LedgerError
 from interlock.ledger.runs.position import Position
-from interlock.surfaces.refusals import REPORT, Words, names, sentence
+from interlock.surfaces.refusals import REPORT, Words, names, sentence, shape
 
 ASK_THE_USER = "Send the user's choice as option_id with respond_checkpoint."
 
@@ -112,7 +112,7 @@ def _next_action(refusal: Refusal) -> str:
         case Code.INPUT_REQUIRED if about.get("from_user"):
             return f"Ask the user, then send in variables: {names(about, 'variables')}."
         case Code.INPUT_REQUIRED | Code.LOOP_ITEMS_REQUIRED:
-            return f"Send in variables: {names(about, 'variables')}."
+            return f"Send in variables: {shape(about)}."
         case Code.ROUND_DUE:
             round_ = f"Do its steps and send them in step_manifest: {names(about, 'steps')}."
             if about.get("steered"):

@@ -286,17 +286,10 @@ class ActivityTextAgent(TextAgent):
 
     def take_missing(self, told: str) -> bool:
         """Take in the variables that a text asks for; say whether it asks for any."""
-        shapes = [json.loads(found) for found in re.findall(r"Send in variables: ({.+})\.", told)]
-        names = [
-            name
-            for found in re.findall(r"send in variables: ([\w., -]+)\.", told)
-            for name in found.split(", ")
-        ]
+        shapes = [json.loads(found) for found in re.findall(r"[Ss]end in variables: ({.+?})\.(?:\s|$)", told)]
         for shape in shapes:
             self.visit.variables.update(self.filled(shape, "missing"))
-        for name in names:
-            self.visit.variables.setdefault(name, "one")
-        return bool(names or shapes)
+        return bool(shapes)
 
     def end_loop(self, told: str) -> bool:
         """Take in the variable that ends a loop whose next round is due; say whether the text names one."""

@@ -357,8 +357,8 @@ def _unclaimable(need: NeedStep, blocker: Blocker) -> Refusal:
     if blocker.waits_for_user:
         return Refusal(Code.USER_MUST_DECIDE, about)
     about["from_user"] = blocker.code is BlockerCode.USER_ONLY_DEPENDENCY
+    if blocker.example is not None:
+        about["example"] = blocker.example
     if isinstance(blocker.pointer, ContextKey):
         return Refusal(Code.INPUT_REQUIRED, {**about, "variables": [blocker.pointer.key]})
-    return Refusal(
-        Code.OUTPUT_REQUIRED, about if blocker.example is None else {**about, "example": blocker.example}
-    )
+    return Refusal(Code.OUTPUT_REQUIRED, about)

@@ -110,7 +110,7 @@ def _next_action(refusal: Refusal) -> str:
         case Code.INPUT_REQUIRED if "limit" in about:
             return "Send shorter lists for its loops in variables."
         case Code.INPUT_REQUIRED if about.get("from_user"):
-            return f"Ask the user, then send in variables: {names(about, 'variables')}."
+            return f"Ask the user, then send in variables: {shape(about)}."
         case Code.INPUT_REQUIRED | Code.LOOP_ITEMS_REQUIRED:
             return f"Send in variables: {shape(about)}."
         case Code.ROUND_DUE:

@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from interlock.core.definition.conditions import holds
@@ -41,6 +41,7 @@ from interlock.core.run.preferences import PRESETS, Mode
 from interlock.core.run.state import RunState, instance
 from interlock.core.run.surface_policy import EXECUTION, GATED, NAVIGATION, SESSION, SurfacePolicy
 from interlock.core.values import merged
+from interlock.core.variables.writes import owners
 from interlock.surfaces.execution import errors as execution
 from interlock.surfaces.gated import errors as gated
 from interlock.surfaces.navigation import errors as navigation
@@ -367,6 +368,7 @@ def obey(data: Draw, run: Run) -> None:
         case NeedAnswer(gate=gate):
             run.ack(Output(artifacts=(decision(gate.id, "proceed"),)), {})
         case NeedInput(loop=loop, variables=(name,)) if loop is not None:
+            assume(name not in owners(run.state))  # what the user was shown is not the agent's to give
             run.ack(Output(), {name: ["x", "y"] if loop.kind == "forEach" else 2})
         case other:
             raise AssertionError(f"an obedient agent cannot serve {other}")

@@ -135,7 +135,10 @@ def test_answers_take_checkpoints_off_the_list_and_the_last_one_opens_the_exit(b
     answer = agent.go("build", step_manifest=manifest("look", "weigh"), variables={"goal": "g"})
     assert answer.body["id"] == "build"
     kept = "'goal' stays unset: the user was shown it when deciding checkpoint 'scope'."
-    assert answer.warnings == [f"{kept} The value that was sent is ignored."]
+    assert answer.warnings == [
+        f"{kept} The value that was sent is ignored. "
+        "Sent in reask, it is taken and its question is asked again."
+    ]
 
 
 def test_an_answer_that_leads_elsewhere_ends_what_is_pending(bench: Bench) -> None:

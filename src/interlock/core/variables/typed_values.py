@@ -76,7 +76,7 @@ def example_of(plan: Plan, paths: Iterable[str], leaf: Json = None) -> dict[str,
     return example
 
 
-def sample(plan: Plan, name: str, example: Variables = {}) -> Json:
+def sample(plan: Plan, name: str, example: Mapping[str, Json] = {}) -> Json:
     """Return a value that the variable takes, of the shape of the example, where only its type matters."""
     samples: dict[str | None, Json] = {"boolean": True, "number": 1}
     return samples.get(plan.types.get(name), example.get(name, placeholder(plan, name)))

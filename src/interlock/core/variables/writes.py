@@ -78,8 +78,8 @@ def kept_notices(state: RunState, sent: Variables) -> Iterator[Notice]:
         if current == value or (current is MISSING and value is None):
             continue
         stays = "unset" if current is MISSING else text_of(state.variables[name])
-        text = f"'{name}' stays {stays}: {why_owned(state, name)}."
-        yield Notice(KEPT, f"{text} The value that was sent is ignored.")
+        text = f"'{name}' stays {stays}: {why_owned(state, name)}. The value that was sent is ignored."
+        yield Notice(KEPT, f"{text} Sent in reask, it is taken and its question is asked again.")
 
 
 def why_owned(state: RunState, name: str) -> str:

@@ -97,6 +97,33 @@ def test_questions_that_arrive_move_neither_the_selection_nor_what_is_decided(
     }
 
 
+def test_an_address_leads_to_its_question_and_to_no_other(
+    desk: BrowserDesk, browser: Browser, tmp_path: Path
+) -> None:
+    from playwright.sync_api import expect
+
+    first, second = (to_the_gate(desk.worker, goal) for goal in ("The first", "The second"))
+    waiting = {
+        asked["sessionId"]: asked for asked in interlock(tmp_path, "inbox", "--json").json["questions"]
+    }
+    shown = waiting[first]["shown"]
+    page = desk.open(browser, f"inbox?session={first}&shown={shown}")
+    expect(page.locator("article.current")).to_contain_text("The first", timeout=PATIENCE_MS)
+    assert decide_at_terminal(tmp_path, first) == 0
+    late = desk.open(browser, f"inbox?session={first}&shown={shown}")
+    late.get_by_text("The question of this address no longer waits").wait_for()
+    asked_about(late, "The second").wait_for()
+    assert late.locator("article.current").count() == 0
+    assert decided_in(tmp_path, second) == []
+
+
+def decide_at_terminal(data: Path, session: str) -> int:
+    terminal = Terminal(data, "decide", session, "accept")
+    terminal.until("[Y/n]")
+    terminal.type("\n")
+    return terminal.end()[0]
+
+
 def test_a_question_that_is_answered_elsewhere_leaves_nothing_selected(
     desk: BrowserDesk, browser: Browser, tmp_path: Path
 ) -> None:

@@ -394,11 +394,12 @@ def test_a_modern_result_is_typed_and_stamped(talk: Talk) -> None:
 
 def test_each_modern_request_says_who_calls(talk: Talk) -> None:
     client = talk.result(modern(1, "tools/call", name="whoami"))["structuredContent"]
-    assert client == {"name": "raw", "version": "1", "era": "modern", "can_elicit": True}
+    known = {"name": "raw", "version": "1", "era": "modern", "can_elicit": True, "opens_addresses": False}
+    assert client == known
     bare = {key: value for key, value in ENVELOPE.items() if "Info" not in key}
     bare["io.modelcontextprotocol/clientCapabilities"] = {}
     client = talk.result(request(2, "tools/call", {"name": "whoami", "_meta": bare}))["structuredContent"]
-    assert client == {"name": "unknown", "version": "", "era": "modern", "can_elicit": False}
+    assert client == {**known, "name": "unknown", "version": "", "can_elicit": False}
 
 
 @pytest.mark.parametrize(

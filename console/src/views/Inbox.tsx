@@ -3,7 +3,7 @@ import { act, LiveContext, Refused } from "../api";
 import type { Page } from "../api";
 import { Artifact } from "../artifacts";
 import { Markdown, visible } from "../markdown";
-import { Link } from "../router";
+import { Link, useRoute } from "../router";
 import type { ActionDone, ConsoleError, DecideRequest, InboxPage, InboxQuestion } from "../types";
 import { Empty, ErrorBox, Skeleton, Time } from "../ui";
 
@@ -32,11 +32,13 @@ function inPlace(order: string[], keys: Map<InboxQuestion, string>): InboxQuesti
 export function Inbox({ page: { data, error, reload } }: { page: Page<InboxPage> }) {
   const [selected, setSelected] = useState<string | null>(null);
   const [message, setMessage] = useState("");
+  const { query } = useRoute();
   const order = useRef<string[]>([]);
   const keys = useMemo(() => places(data?.questions ?? []), [data]);
   const questions = useMemo(() => inPlace(order.current, keys), [keys]);
   const before = useRef<InboxQuestion[]>([]);
   const decided = useRef(new Set<string>());
+  const linked = useRef(false);
   const current = questions.find((each) => identity(each) === selected);
 
   useEffect(() => {
@@ -59,7 +61,13 @@ export function Inbox({ page: { data, error, reload } }: { page: Page<InboxPage>
     const mine = goneAt >= 0 && decided.current.has(selected ?? "");
     // whoever has just decided goes on with the next; what went away by itself leaves nothing to answer by mistake
     const next = [...was.slice(goneAt + 1), ...was.slice(0, Math.max(goneAt, 0)).reverse()].find((each) => now.has(identity(each))) ?? questions[0];
-    if (was.length === 0 || mine) setSelected(next ? identity(next) : null);
+    if (!linked.current && query.get("shown")) {
+      linked.current = true;
+      // an address names one question as it was shown; no other one is selected in its place
+      const meant = questions.find(({ question }) => question.sessionId === query.get("session") && question.shown === query.get("shown"));
+      setSelected(meant ? identity(meant) : null);
+      if (!meant) setMessage("The question of this address no longer waits: it was answered, it has changed, or the run went on.");
+    } else if (was.length === 0 || mine) setSelected(next ? identity(next) : null);
     const gone = was.findIndex((each, index) => !asked.has(order.current[index] ?? "") && !decided.current.has(identity(each)));
     const left = was[gone];
     if (left) setMessage(`${visible(left.question.name)} no longer waits: it was answered elsewhere, or the run went on.`);

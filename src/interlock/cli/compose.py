@@ -113,6 +113,7 @@ def settings_of(config: Config) -> Settings:
         project=Path(config.project) if config.project else None,
         retention_days=config.retention_days,
         stale_hours=config.stale_hours,
+        console_url=config.console_url.rstrip("/"),
     )
 
 

@@ -73,6 +73,7 @@ class Config(Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"):
     concurrency_limit: int = 256
     retention_days: Annotated[int, msgspec.Meta(ge=0)] = RETENTION_DAYS
     stale_hours: Annotated[int, msgspec.Meta(ge=1)] = STALE_HOURS
+    console_url: Annotated[str, msgspec.Meta(pattern=r"^(https?://[^\s?#]+)?$")] = ""
     oauth_issuer: str | None = None
     oauth_audience: str | None = None
     oauth_jwks: str | None = None

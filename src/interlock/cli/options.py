@@ -58,6 +58,12 @@ _TERMS = (
         metavar="N",
         help="Refuse an answer within N seconds after a gate opened.",
     ),
+    click.option(
+        "--console-url",
+        metavar="URL",
+        help="Where people reach the console, such as http://127.0.0.1:8750/console: clients that can open"
+        " addresses get that of a question which only the user may answer.",
+    ),
     click.option("--disable-tools", metavar="NAME", multiple=True, help="Leave out a tool; repeatable."),
 )
 

@@ -23,3 +23,4 @@ class Settings(Struct, frozen=True):
     project: Path | None = None
     retention_days: int = RETENTION_DAYS
     stale_hours: int = STALE_HOURS
+    console_url: str = ""

@@ -15,12 +15,13 @@ Era = Literal["handshake", "modern"]
 
 
 class Client(Struct, frozen=True):
-    """The calling client: its name, its version, and whether it can show a form to the user."""
+    """The calling client: its name, its version, and whether it can show the user a form or an address."""
 
     name: str = "unknown"
     version: str = ""
     era: Era = "handshake"
     can_elicit: bool = False
+    opens_addresses: bool = False
 
 
 class Form(Struct, frozen=True):
@@ -28,6 +29,13 @@ class Form(Struct, frozen=True):
 
     message: str
     schema: Mapping[str, Json]
+
+
+class Address(Struct, frozen=True):
+    """Where the user can answer a question in the console; the answer never comes by the client."""
+
+    message: str
+    url: str
 
 
 class FormAnswer(Struct, frozen=True):
@@ -40,13 +48,15 @@ class FormAnswer(Struct, frozen=True):
 class Call(Struct, frozen=True):
     """The context of one tool call. `answers` and `asked` are set when the call follows an `Elicit`.
 
-    Whether it `may_wait`: not when its time is over.
+    Whether it `may_wait`: not when its time is over. `console` is the address of the console, if there is one
+    and the client can show it.
     """
 
     client: Client = Client()
     answers: Mapping[str, FormAnswer] = {}
     asked: str | None = None
     may_wait: bool = True
+    console: str = ""
 
 
 class Reply(Struct, frozen=True, omit_defaults=True):
@@ -79,7 +89,7 @@ def recorded_reply(body: bytes) -> Reply:
 class Elicit(Struct, frozen=True):
     """A request to ask the user first; the same call is then made again with the answers and this state."""
 
-    questions: Mapping[str, Form]
+    questions: Mapping[str, Form | Address]
     state: str
 
 

@@ -1,4 +1,4 @@
-"""Questions as forms for the user: the model writes tool arguments, it does not write these answers.
+"""Questions as forms or addresses for the user: the model writes tool arguments, not these answers.
 
 The core says what to ask. What a call has asked so far travels with it, so that the same command can be
 decided again with the answers.
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import TypeVar
+from urllib.parse import urlencode
 
 import msgspec
 from msgspec import Struct
@@ -15,12 +16,14 @@ from msgspec.structs import replace
 
 from interlock.core.definition.prompts import effect_text
 from interlock.core.definition.workflow import Option
-from interlock.core.run.commands import Answerable, Decision
-from interlock.core.run.outcomes import Ask
+from interlock.core.run.channels import Channel
+from interlock.core.run.commands import Answerable, Command, Decision
+from interlock.core.run.outcomes import Ask, Decided, Refusal
 from interlock.core.run.questions import Question
 from interlock.core.values import Json, cut
 from interlock.ledger.decoders import LazyDecoder
-from interlock.surfaces.call import Call, Elicit, Form, FormAnswer
+from interlock.ledger.runs.position import Position
+from interlock.surfaces.call import Address, Call, Elicit, Form, FormAnswer
 
 CHOICE = "choice"
 MOST_OF_TITLE = 400  # bytes
@@ -60,20 +63,39 @@ def _title(option: Option) -> str:
     return f"{option.label}: {about}{effect}" if about else f"{option.label}{effect}"
 
 
-def elicit(ask: Ask, call: Call) -> Elicit:
-    """Put the questions of the core as forms; the answers are bound to what is shown (rule 26)."""
+def decided_with_user(position: Position, command: Command, call: Call) -> Decided | Refusal | Elicit:
+    """Decide a command with what the user has answered in this call; ask first what the core asks."""
+    decided = position.decide(_answered(command, call) if isinstance(command, Answerable) else command)
+    return _elicit(decided, call, position.session_id) if isinstance(decided, Ask) else decided
+
+
+def _elicit(ask: Ask, call: Call, session_id: str) -> Elicit:
+    """Put the questions of the core; the answers are bound to what is shown (rule 26)."""
     asked = Asked({question.id: question.digest for question in ask.questions}, _answers(call))
-    forms = {question.id: form(question) for question in ask.questions}
-    return Elicit(forms, msgspec.json.encode(asked).decode())
+    questions = {
+        question.id: address(question, call.console, session_id) if ask.by == "inbox" else form(question)
+        for question in ask.questions
+    }
+    return Elicit(questions, msgspec.json.encode(asked).decode())
 
 
-def answered(command: AnyAnswerable, call: Call) -> AnyAnswerable:
-    """Return the command with whether the user can be asked, and with what the user answered so far."""
+def address(question: Question, console: str, session_id: str) -> Address:
+    """Name where the question waits in the console."""
+    query = urlencode({"session": session_id, "shown": question.digest})
+    return Address(question.text, f"{console}/inbox?{query}")
+
+
+def _answered(command: AnyAnswerable, call: Call) -> AnyAnswerable:
+    """Return the command with how the user can be asked, and with what the user answered so far.
+
+    Where only the user's own channels count, a form would not; an address leads to one of them.
+    """
     answers = _answers(call)
     decisions = {digest: decision for digest in answers if (decision := _decision(answers[digest], call))}
+    by_form: Channel | None = "elicitation" if call.client.can_elicit else None
     return replace(
         command,
-        asks_by="elicitation" if call.client.can_elicit else None,
+        asks_by="inbox" if call.console and command.terms.decisions == "user" else by_form,
         decisions={**command.decisions, **decisions},
         declined=tuple(digest for digest in answers if digest not in decisions),
     )

@@ -21,6 +21,7 @@ class LedgerSurface(Surface):
 
     def __init__(self, ledger: Ledger) -> None:
         self.ledger = ledger
+        self.console = ledger.settings.console_url
 
     @abstractmethod
     def error_reply(self, error: LedgerError) -> Reply:

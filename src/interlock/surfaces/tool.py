@@ -55,7 +55,7 @@ class Surface(Protocol):
     """What a transport needs of a surface. A subclass speaks plain MCP unless it says otherwise.
 
     One with prompt texts has prompts and resources. `take_folders` is called with the folders that the client
-    works in, where nothing else has named a project.
+    works in, where nothing else has named a project. `console` is the address where people decide.
     """
 
     name: str
@@ -64,6 +64,7 @@ class Surface(Protocol):
     profile: Profile = "mcp"
     prompt_texts: PromptTexts | None = None
     take_folders: Callable[[Sequence[Path]], None] | None = None
+    console: str = ""
 
     def invalid(self, tool: Tool, reason: str) -> Outcome:
         """Refuse arguments that do not fit the tool's parameters; `reason` is msgspec's message."""
@@ -112,6 +113,8 @@ def call_tool(surface: Surface, name: str, arguments: Json, call: Call) -> Outco
         return surface.invalid(tool, str(error))
     from interlock.core.patterns import SECONDS_OF_A_CALL, limited_time  # late: not needed to list tools
 
+    if call.client.opens_addresses:
+        call = msgspec.structs.replace(call, console=surface.console)
     with limited_time(SECONDS_OF_A_CALL, time.monotonic):
         return _handled(surface, tool, params, call)
 

@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 from msgspec import Struct
 
 from interlock.core.values import Json
-from interlock.surfaces.call import Call, Client, Elicit, Era, Form, FormAnswer, Reply, RpcError
+from interlock.surfaces.call import Address, Call, Client, Elicit, Era, Form, FormAnswer, Reply, RpcError
 from interlock.surfaces.tool import Surface
 from interlock.transport.rpc import INVALID_PARAMS, METHOD_NOT_FOUND, Params
 
@@ -21,6 +21,7 @@ JsonObject: TypeAlias = dict[str, Any]
 
 ANNOTATIONS_SINCE = "2025-03-26"
 STRUCTURE_SINCE = ELICITATION_SINCE = "2025-06-18"
+ADDRESSES_SINCE = "2025-11-25"
 
 PREFIX = "io.modelcontextprotocol/"  # of the keys in `_meta` that every modern request carries
 PROTOCOL_VERSION = PREFIX + "protocolVersion"
@@ -82,16 +83,25 @@ def tool_result(reply: Reply, version: str) -> JsonObject:
     return result
 
 
-def elicitation_params(form: Form) -> JsonObject:
-    """Return a form as the parameters of `elicitation/create`."""
-    return {"message": form.message, "requestedSchema": form.schema}
+def elicitation_params(question: Form | Address) -> JsonObject:
+    """Return a question as the parameters of `elicitation/create`."""
+    if isinstance(question, Address):
+        return {"mode": "url", "message": question.message, "url": question.url}
+    return {"message": question.message, "requestedSchema": question.schema}
+
+
+def check_shown(ask: Elicit, client: Client, tool: str) -> None:
+    """Raise for questions that the client cannot show: a surface must not ask by them."""
+    for question in ask.questions.values():
+        if not (client.opens_addresses if isinstance(question, Address) else client.can_elicit):
+            raise RuntimeError(f"{tool} asked the user through a client that cannot show it")
 
 
 def input_required(ask: Elicit) -> JsonObject:
     """Return the result of the modern era that asks the user first: forms, and the state to send back."""
     forms = {
-        key: {"method": "elicitation/create", "params": {"mode": "form", **elicitation_params(form)}}
-        for key, form in ask.questions.items()
+        key: {"method": "elicitation/create", "params": {"mode": "form", **elicitation_params(question)}}
+        for key, question in ask.questions.items()
     }
     return {"resultType": "input_required", "inputRequests": forms, "requestState": ask.state}
 
@@ -125,14 +135,15 @@ def call_with_answers(params: Params, client: Client) -> Call | RpcError:
 
 
 def client_of(info: Json, capabilities: Json, era: Era, version: str) -> Client:
-    """Read the client's name and version, and whether it can show forms."""
+    """Read the client's name and version, and whether it can show forms and addresses."""
     fields = info if isinstance(info, Mapping) else {}
+    can_elicit = opens_addresses = False
     match capabilities:
         case {"elicitation": Mapping() as modes} if version >= ELICITATION_SINCE:
             can_elicit = "form" in modes or "url" not in modes
-        case _:
-            can_elicit = False
-    return Client(_text(fields.get("name")) or "unknown", _text(fields.get("version")), era, can_elicit)
+            opens_addresses = "url" in modes and version >= ADDRESSES_SINCE
+    name, number = _text(fields.get("name")) or "unknown", _text(fields.get("version"))
+    return Client(name, number, era, can_elicit, opens_addresses)
 
 
 def _text(value: Json) -> str:

@@ -31,6 +31,8 @@ def unanswered(
         return ()
     if command.asks_by == "elicitation" and not command.terms.asks_by_form:
         return ()
+    if command.asks_by == "inbox" and command.terms.decisions != "user":
+        return ()
     recorded = outcome.kept if isinstance(outcome, Refusal) else outcome.events
     missing = {
         asked.question.digest: asked for asked in (*_reported(plan, state, recorded), *outcome.unanswered)

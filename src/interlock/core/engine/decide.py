@@ -109,8 +109,8 @@ def _outcome_or_ask(plan: Plan, state: RunState, command: Command) -> Decided | 
     missing = unanswered(plan, state, command, outcome)
     unasked = [asked.question for asked in missing if asked.question.digest not in command.declined]
     if unasked:
-        return Ask(tuple(unasked))
-    if not missing:
+        return Ask(tuple(unasked), command.asks_by or "elicitation")
+    if not missing or command.asks_by == "inbox":  # who is told where to answer has declined nothing
         return outcome
     declined, events = with_declines(state, command, missing)
     return kept_with(outcome_of(plan, declined, command), events)

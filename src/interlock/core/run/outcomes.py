@@ -9,6 +9,7 @@ from typing import TypeAlias
 from msgspec import Struct
 
 from interlock.core.definition.workflow import Gate, Loop, Step
+from interlock.core.run.channels import Channel
 from interlock.core.run.events import Event
 from interlock.core.run.notices import NO_NOTICES, Notices
 from interlock.core.run.questions import Question, Unanswered
@@ -108,9 +109,13 @@ class Decided(Struct, frozen=True):
 
 
 class Ask(Struct, frozen=True):
-    """The user must be asked first: the same command is then decided again with the answers (rule 27)."""
+    """The user must be asked first: the same command is then decided again with the answers (rule 27).
+
+    By `elicitation` an answer comes back with the call. By `inbox` the user is only told where to answer.
+    """
 
     questions: tuple[Question, ...]
+    by: Channel = "elicitation"
 
 
 class Code(StrEnum):

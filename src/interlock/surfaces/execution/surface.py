@@ -11,7 +11,7 @@ from interlock.core.engine.acknowledge import resolves_gaps
 from interlock.core.engine.decide import outcome_of
 from interlock.core.run.commands import AbandonRun, AcknowledgeStep
 from interlock.core.run.notices import Notice
-from interlock.core.run.outcomes import Ask, Decided, Refusal, run_abandoned
+from interlock.core.run.outcomes import Decided, Refusal, run_abandoned
 from interlock.core.run.output import Output
 from interlock.core.run.reasons import BlockerCode
 from interlock.core.run.surface_policy import EXECUTION
@@ -23,7 +23,7 @@ from interlock.ledger.tokens.slots import slot
 from interlock.ledger.tokens.tokens import Kind
 from interlock.surfaces.arguments import InvalidArgument, check_context, decoding_error, read_output
 from interlock.surfaces.call import Call, Elicit, Outcome, Reply, Wait
-from interlock.surfaces.elicitation import answered, elicit
+from interlock.surfaces.elicitation import decided_with_user
 from interlock.surfaces.execution import params as p
 from interlock.surfaces.execution.catalogue import described, listing_reply
 from interlock.surfaces.execution.errors import envelope, invalid, of_error, of_refusal
@@ -152,9 +152,9 @@ class ExecutionSurface(LedgerSurface):
             why, sent = params.abandon.strip(), params.context or {}
             abandon = AbandonRun(attempt.now, "agent", call.client.name, why, sent)
             return outcome_of(attempt.plan, attempt.state, abandon)
-        decided = attempt.position.decide(answered(command, call))
-        if isinstance(decided, Ask):
-            return elicit(decided, call)  # a call that only asks the user is not an attempt (rule 10)
+        decided = decided_with_user(attempt.position, command, call)
+        if isinstance(decided, Elicit):
+            return decided  # a call that only asks the user is not an attempt (rule 10)
         if isinstance(decided, Refusal) or not (params.waitSeconds and waits_for_the_user(decided)):
             return decided
         if call.may_wait:

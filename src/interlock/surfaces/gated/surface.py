@@ -18,7 +18,7 @@ from interlock.core.engine.gates import auto_advances, find_gate, pending_gates,
 from interlock.core.engine.paths.exits import chosen_exit, exits
 from interlock.core.run.commands import Claim, OpenCheckpoint
 from interlock.core.run.events import GateResolved
-from interlock.core.run.outcomes import Ask, Code, NeedAnswer, Refusal
+from interlock.core.run.outcomes import Code, NeedAnswer, Refusal
 from interlock.core.run.state import RunState
 from interlock.core.run.surface_policy import GATED
 from interlock.core.values import Json
@@ -36,7 +36,7 @@ from interlock.ledger.runs.shared_sessions import (
 from interlock.ledger.tokens.tokens import Pointer
 from interlock.surfaces.arguments import check_context
 from interlock.surfaces.call import Call, Elicit, Outcome, Reply
-from interlock.surfaces.elicitation import answered, elicit
+from interlock.surfaces.elicitation import decided_with_user
 from interlock.surfaces.gated import params as p
 from interlock.surfaces.gated.errors import next_action, words
 from interlock.surfaces.gated.reading import GatedReading
@@ -264,9 +264,9 @@ class GatedSurface(LedgerSurface):
             client=call.client.name,
             reask=params.reask or {},
         )
-        decided = position.decide(answered(command, call))
-        if isinstance(decided, Ask):
-            return elicit(decided, call)
+        decided = decided_with_user(position, command, call)
+        if isinstance(decided, Elicit):
+            return decided
         if isinstance(decided, Refusal):
             progress.refuse(sentence(decided), decided.kept, claims)
             return of_refusal(decided, words(decided), progress.token)

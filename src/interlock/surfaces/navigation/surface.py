@@ -8,10 +8,9 @@ from msgspec.structs import replace
 from interlock.authoring.diagnostics.diagnostic import Diagnostic
 from interlock.core.engine.evolve import evolved
 from interlock.core.engine.paths.exits import entry_activities
-from interlock.core.run.commands import AcknowledgeStep, EnterActivity, ResolveCheckpoint
 from interlock.core.run.events import GateResolved
 from interlock.core.run.notices import Notice
-from interlock.core.run.outcomes import Ask, Refusal
+from interlock.core.run.outcomes import Refusal
 from interlock.core.run.output import Output
 from interlock.core.run.surface_policy import NAVIGATION
 from interlock.core.values import Json
@@ -24,8 +23,8 @@ from interlock.ledger.starts import start_key
 from interlock.ledger.tokens.tokens import Pointer
 from interlock.surfaces.arguments import InvalidArgument, check_context, decoding_error, read_output
 from interlock.surfaces.briefs import brief_fields
-from interlock.surfaces.call import Call, Outcome, Reply
-from interlock.surfaces.elicitation import answered, elicit
+from interlock.surfaces.call import Call, Elicit, Outcome, Reply
+from interlock.surfaces.elicitation import decided_with_user
 from interlock.surfaces.ledger_surface import LedgerSurface
 from interlock.surfaces.navigation import params as p
 from interlock.surfaces.navigation.actions import (
@@ -200,11 +199,9 @@ class NavigationSurface(LedgerSurface):
         position = attempt.position
         terms = self.ledger.terms(position.state)
         command = command_of(params, position, output, terms, attempt.now, call.client.name)
-        if isinstance(command, (AcknowledgeStep, EnterActivity, ResolveCheckpoint)):
-            command = answered(command, call)
-        decided = attempt.position.decide(command)
-        if isinstance(decided, Ask):
-            return elicit(decided, call)
+        decided = decided_with_user(attempt.position, command, call)
+        if isinstance(decided, Elicit):
+            return decided
         if isinstance(decided, Refusal):
             attempt.keep(decided.kept, evolved(attempt.state, decided.kept))
             return self._refused(pointer, params, decided)

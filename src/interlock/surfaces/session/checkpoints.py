@@ -10,7 +10,7 @@ from interlock.core.engine.decide import outcome_of
 from interlock.core.engine.gates import question_of, round_of
 from interlock.core.run import commands as c
 from interlock.core.run.events import GateResolved
-from interlock.core.run.outcomes import Ask, Code, Decided, Refusal, run_abandoned
+from interlock.core.run.outcomes import Code, Decided, Refusal, run_abandoned
 from interlock.core.run.questions import Question
 from interlock.core.run.state import RunState
 from interlock.core.values import Json
@@ -29,7 +29,7 @@ from interlock.ledger.tokens.slots import slot
 from interlock.ledger.tokens.tokens import Pointer
 from interlock.surfaces.arguments import check_context
 from interlock.surfaces.call import Call, Elicit, Outcome, Reply
-from interlock.surfaces.elicitation import answered, elicit
+from interlock.surfaces.elicitation import decided_with_user
 from interlock.surfaces.refusals import sentence
 from interlock.surfaces.session import params as p
 from interlock.surfaces.session.errors import open_now, words
@@ -79,9 +79,9 @@ class Checkpoints:
             client=call.client.name,
             reask=params.reask or {},
         )
-        decided = position.decide(answered(command, call))
-        if isinstance(decided, Ask):
-            return elicit(decided, call)
+        decided = decided_with_user(position, command, call)
+        if isinstance(decided, Elicit):
+            return decided
         if isinstance(decided, Refusal):
             return self._yielded_before(progress, params, decided, claims)
         opened = decided.state.open

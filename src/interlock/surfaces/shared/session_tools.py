@@ -19,7 +19,7 @@ from interlock.core.engine.decide import outcome_of
 from interlock.core.engine.paths.transitions import outstanding
 from interlock.core.run.commands import AbandonRun, Claim, EnterActivity, ResolveCheckpoint
 from interlock.core.run.notices import Notice, Notices
-from interlock.core.run.outcomes import Ask, Decided, Refusal
+from interlock.core.run.outcomes import Decided, Refusal
 from interlock.core.run.surface_policy import SurfacePolicy
 from interlock.core.values import Json, Variables
 from interlock.ledger.errors import LedgerError
@@ -39,7 +39,7 @@ from interlock.ledger.tokens.tokens import Pointer
 from interlock.surfaces.arguments import InvalidArgument, check_context, decoding_error
 from interlock.surfaces.briefs import brief_fields
 from interlock.surfaces.call import Call, Elicit, Outcome, Reply
-from interlock.surfaces.elicitation import answered, elicit
+from interlock.surfaces.elicitation import decided_with_user
 from interlock.surfaces.recorded import body_of, live, replayed
 from interlock.surfaces.refusals import sentence
 from interlock.surfaces.shared import session_params as p
@@ -296,9 +296,9 @@ class SessionTools:
             decisions=position.decisions,
             client=call.client.name,
         )
-        decided = position.decide(answered(command, call))
-        if isinstance(decided, Ask):
-            return elicit(decided, call)
+        decided = decided_with_user(position, command, call)
+        if isinstance(decided, Elicit):
+            return decided
         if isinstance(decided, Refusal):
             progress.refuse(sentence(decided), decided.kept, claims)
             return NotEntered(progress, decided)
@@ -383,8 +383,7 @@ class SessionTools:
             variables=params.variables or {},
             decisions=position.decisions,
         )
-        decided = position.decide(answered(command, call))
-        return elicit(decided, call) if isinstance(decided, Ask) else decided
+        return decided_with_user(position, command, call)
 
     def record(
         self,

@@ -25,7 +25,19 @@ from pydantic import ValidationError
 
 from interlock.core.principals import LOCAL, Principal
 from interlock.core.run.surface_policy import SurfaceName
-from interlock.surfaces.call import Call, Client, Elicit, Era, FormAnswer, Outcome, Reply, RpcError, Wait
+from interlock.surfaces.call import (
+    Address,
+    Call,
+    Client,
+    Elicit,
+    Era,
+    Form,
+    FormAnswer,
+    Outcome,
+    Reply,
+    RpcError,
+    Wait,
+)
 from interlock.surfaces.tool import Surface, call_tool
 from interlock.transport.documents import document_result
 from interlock.transport.http.metrics import Metrics
@@ -43,7 +55,6 @@ from interlock.transport.results import (
     call_with_answers,
     capabilities_of,
     client_of,
-    elicitation_params,
     form_answer,
     input_required,
     invalid_params,
@@ -256,15 +267,20 @@ async def _answers(ctx: Context, ask: Elicit) -> dict[str, FormAnswer]:
     """Show the forms to the user through the client; silence and a broken connection are no answer."""
     answers = {question: FormAnswer("cancel") for question in ask.questions}
     with anyio.move_on_after(FORM_SECONDS):
-        for question, form in ask.questions.items():
-            params = elicitation_params(form)
+        for question, asked in ask.questions.items():
             with suppress(MCPError, ValidationError):  # an error, or something else, is no answer either
-                result = await ctx.session.elicit_form(
-                    params["message"], dict(params["requestedSchema"]), related_request_id=ctx.request_id
-                )
+                result = await _shown(ctx, question, asked)
                 answer = form_answer(result.model_dump(mode="json", exclude_none=True))
                 answers[question] = answer or FormAnswer("cancel")
     return answers
+
+
+async def _shown(ctx: Context, question_id: str, asked: Form | Address) -> types.ElicitResult:
+    """Show a form to the user, or an address."""
+    if isinstance(asked, Address):
+        named = f"{ctx.request_id}-{question_id}"
+        return await ctx.session.elicit_url(asked.message, asked.url, named, ctx.request_id)
+    return await ctx.session.elicit_form(asked.message, dict(asked.schema), ctx.request_id)
 
 
 async def explain_refusals(ctx: Context, call_next: CallNext) -> Any:

@@ -14,13 +14,14 @@ import msgspec
 from msgspec import Struct
 
 from interlock.core.values import Json
-from interlock.surfaces.call import Call, Client, Elicit, FormAnswer, Reply, RpcError, Wait
+from interlock.surfaces.call import Address, Call, Client, Elicit, Form, FormAnswer, Reply, RpcError, Wait
 from interlock.surfaces.tool import Surface, call_tool
 from interlock.transport.results import (
     DOCUMENTS,
     FORM_SECONDS,
     ServerInfo,
     capabilities_of,
+    check_shown,
     client_of,
     elicitation_params,
     folders_of,
@@ -193,20 +194,23 @@ class Handshake:
                 again = partial(self._call, request_id, tool, params)
                 return self._turns.add(request_id, outcome, call, params, again)
             case Elicit():
-                if not self._client.can_elicit:
-                    raise RuntimeError(f"{tool} asked the user through a client that shows no forms")
+                check_shown(outcome, self._client, tool)
                 forms = {f"form-{next(self._form_numbers)}": question for question in outcome.questions}
                 waiting = WaitingCall(request_id, tool, params, outcome.state, forms)
                 self._waiting.append(waiting)
                 self._turns.watch(request_id, partial(self._look_for_silence, waiting))
                 return [
-                    request_line(
-                        form_id, "elicitation/create", elicitation_params(outcome.questions[question])
-                    )
+                    request_line(form_id, "elicitation/create", _put(outcome.questions[question], form_id))
                     for form_id, question in forms.items()
                 ]
             case _:
                 assert_never(outcome)
+
+
+def _put(question: Form | Address, form_id: str) -> Params:
+    """Return the parameters of a question; in this era an address has an id of its own."""
+    named = {"elicitationId": form_id} if isinstance(question, Address) else {}
+    return elicitation_params(question) | named
 
 
 def _withdrawn(waiting: WaitingCall) -> list[bytes]:

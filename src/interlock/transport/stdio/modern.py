@@ -25,6 +25,7 @@ from interlock.transport.results import (
     ServerInfo,
     call_with_answers,
     capabilities_of,
+    check_shown,
     client_of,
     input_required,
     invalid_params,
@@ -103,8 +104,7 @@ class Modern:
                 again = partial(self._made, request, tool)
                 return self._turns.add(request.id, outcome, call, request.params, again)
             case Elicit():
-                if not call.client.can_elicit:
-                    raise RuntimeError(f"{tool} asked the user through a client that shows no forms")
+                check_shown(outcome, call.client, tool)
                 return [self._result_line(request, input_required(outcome))]
             case _:
                 assert_never(outcome)

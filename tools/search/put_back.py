@@ -139,7 +139,6 @@ EXCEPTIONS = (
         Setting("session"),
         "jumped",
         "two",
-        passes_guard=True,
     ),
     PutBack(
         "types are not looked at",

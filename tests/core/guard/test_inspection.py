@@ -18,6 +18,7 @@ from interlock.core.definition.workflow import (
     Loop,
     Option,
     Step,
+    Transition,
     UserInput,
     Variable,
 )
@@ -33,6 +34,7 @@ OPTIONS = (Option("yes", "Yes", effect=Effect({"approved": True})), Option("no",
 SHIP = Gate("ship", "Ship", "Ship {{version}}?", OPTIONS)
 BUILD, DEPLOY = Step("build", "Build"), Step("deploy", "Deploy")
 VERDICT = {"kind": "wr.decision", "checkpointId": "ship", "optionId": "yes"}
+SKIP = Effect(transition_to="ship")
 Change = Callable[[Sequence[e.Event]], Sequence[e.Event]]
 
 
@@ -198,8 +200,6 @@ def test_no_jump_leaves_out_a_required_gate(target: str) -> None:
         Activity("review", "Review", (SHIP,)),
         Activity("ship", "Ship", (DEPLOY,)),
     )
-    from interlock.core.definition.workflow import Transition
-
     flow = activities(
         replace(plan, transitions=(Transition("review"),)),
         replace(review, transitions=(Transition("ship"),)),
@@ -211,6 +211,21 @@ def test_no_jump_leaves_out_a_required_gate(target: str) -> None:
     jump = e.ActivityLeft("plan", target, "jump")
     assert found(story.plan, [*story.events, done, jump]) == "I1"
     assert found(story.plan, [*story.events, done, replace(jump, to="review", via="transition")]) is None
+
+
+def test_an_exit_that_an_option_leads_to_is_open_only_to_who_chose_it() -> None:
+    away = Gate("away", "Away", "Skip the review?", (Option("on", "On"), Option("skip", "Skip", effect=SKIP)))
+    flow = activities(
+        Activity("plan", "Plan", (away, BUILD), transitions=(Transition("review"),)),
+        Activity("review", "Review", (SHIP,), transitions=(Transition("ship"),)),
+        Activity("ship", "Ship", (DEPLOY,)),
+    )
+    answer = {"kind": "wr.decision", "checkpointId": "away"}
+    skipped = given(flow).start(version="1").ack({**answer, "optionId": "skip"})
+    assert skipped.pending == "deploy"
+    went_on = given(flow).start(version="1").ack({**answer, "optionId": "on"})
+    done = e.StepCompleted("build", "build", "end")
+    assert found(went_on.plan, [*went_on.events, done, e.ActivityLeft("plan", "ship", "jump")]) == "I1"
 
 
 def test_an_abandoned_run_takes_nothing() -> None:

@@ -69,10 +69,11 @@ class Audit(Struct, frozen=True, omit_defaults=True):
     """Everything that the guard needs to judge the next command.
 
     `next` is the operation that is due. `passed` are the gates that a false condition let pass, and which
-    are judged again. `shown_by` and `set_by` say which question owns which roots, by activity and gate.
-    `terms` are the session's; `applied` those that the last command was decided under, which may be tighter,
-    and `asks_by` the channel by which the user could be asked. `declined` has the channel of each decline.
-    `gaps` are the numbers of the open ones that count, `users` of those that only the user closes.
+    are judged again. `led` says where the last answer to a gate leads. `shown_by` and `set_by` say which
+    question owns which roots. All three are by activity and gate. `terms` are the session's; `applied` those
+    that the last command was decided under, which may be tighter, and `asks_by` the channel by which the user
+    could be asked. `declined` has the channel of each decline. `gaps` are the numbers of the open ones that
+    count, `users` of those that only the user closes.
     """
 
     status: Status | None = None
@@ -89,6 +90,7 @@ class Audit(Struct, frozen=True, omit_defaults=True):
     declined: Mapping[str, Channel] = {}
     shown_by: Mapping[str, Ownership] = {}
     set_by: Mapping[str, Ownership] = {}
+    led: Mapping[str, str] = {}
     exit_to: str | None = None
     left_to: str | None = None
     skipped: tuple[str, ...] = ()
@@ -251,9 +253,11 @@ def _resolved(audit: Audit, event: e.GateResolved) -> Audit:
     )
     if event.next is not None:  # the step that it confirms is to be revised
         return replace(audit, next=event.next)
+    led = {path: event.transition_to} if event.transition_to else {}
     return replace(
         audit,
         answers={**audit.answers, event.key: event.option or ""},
+        led={**{known: to for known, to in audit.led.items() if known != path}, **led},
         skipped=tuple(dict.fromkeys((*audit.skipped, *event.skip_activities))),
         exit_to=event.transition_to or audit.exit_to,
     )

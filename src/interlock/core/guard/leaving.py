@@ -108,13 +108,24 @@ def _reached(plan: Plan, audit: Audit, start: str, *, avoiding: bool) -> set[str
             continue
         targets = [to for to, _ in _exits(plan, activity)]
         targets += [_default(plan, activity) or TERMINAL]
-        targets += [
-            to for gate in activity.gates() for option in gate.options if (to := option.effect.transition_to)
-        ]
+        targets += _chosen(audit, activity) if avoiding else _options(activity)
         new = {past_skipped(plan, audit, to) for to in targets} - reached
         reached |= new
         waiting += new
     return reached
+
+
+def _options(activity: Activity) -> list[str]:
+    options = (option for gate in activity.gates() for option in gate.options)
+    return [to for option in options if (to := option.effect.transition_to) is not None]
+
+
+def _chosen(audit: Audit, activity: Activity) -> list[str]:
+    """What the last answers to the gates of an activity on the run's path lead to."""
+    if activity.id not in (*audit.path, audit.activity):
+        return []
+    chosen = (audit.led.get(f"{activity.id}/{gate.id}") for gate in activity.gates())
+    return [to for to in chosen if to is not None]
 
 
 def _is_unanswered(plan: Plan, audit: Audit, activity: Activity) -> bool:

@@ -148,7 +148,6 @@ EXCEPTIONS = (
         "step+conditional",
         Setting("execution"),
         "typed",
-        passes_guard=True,
     ),
     PutBack(
         "a decision is used whatever it was for",

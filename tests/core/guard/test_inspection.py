@@ -11,10 +11,12 @@ from msgspec.structs import replace
 from interlock.core.definition.conditions import Compare
 from interlock.core.definition.program import Plan
 from interlock.core.definition.workflow import (
+    Action,
     Activity,
     Contract,
     Effect,
     Gate,
+    Item,
     Loop,
     Option,
     Step,
@@ -22,12 +24,15 @@ from interlock.core.definition.workflow import (
     UserInput,
     Variable,
 )
+from interlock.core.engine.decide import decide
 from interlock.core.guard.audit import Audit, learned
 from interlock.core.guard.inspection import inspect
 from interlock.core.run import events as e
-from interlock.core.run.commands import EnterActivity, Terms
+from interlock.core.run.commands import AcknowledgeStep, EnterActivity, Terms
+from interlock.core.run.outcomes import Refusal
+from interlock.core.run.output import Output
 from interlock.core.run.preferences import PRESETS, Preferences
-from interlock.core.run.surface_policy import SESSION
+from interlock.core.run.surface_policy import EXECUTION, SESSION
 from support.story import Story, activities, given, one_activity, only
 
 OPTIONS = (Option("yes", "Yes", effect=Effect({"approved": True})), Option("no", "No"))
@@ -35,6 +40,7 @@ SHIP = Gate("ship", "Ship", "Ship {{version}}?", OPTIONS)
 BUILD, DEPLOY = Step("build", "Build"), Step("deploy", "Deploy")
 VERDICT = {"kind": "wr.decision", "checkpointId": "ship", "optionId": "yes"}
 SKIP = Effect(transition_to="ship")
+RIGHT = Output(artifacts=(VERDICT,))
 Change = Callable[[Sequence[e.Event]], Sequence[e.Event]]
 
 
@@ -187,10 +193,44 @@ def test_a_gate_whose_condition_turns_true_is_judged_when_its_activity_is_left()
     assert found(story.plan, turned) == "I1"
 
 
-def test_a_variable_has_its_declared_type() -> None:
-    flow = one_activity(BUILD, variables=(Variable("ready", "boolean", typed=True),))
-    story = given(flow).start(ready=True)
-    assert found(story.plan, changed(e.ContextSet, delta={"ready": "yes"})(story.events)) == "I9"
+READY = Variable("ready", "boolean", typed=True)
+
+
+@pytest.mark.parametrize("value", ["yes", "true", 1, [True]])
+def test_a_variable_has_its_declared_type(value: Any) -> None:
+    story = given(one_activity(BUILD, variables=(READY,))).start(ready=True)
+    assert found(story.plan, changed(e.ContextSet, delta={"ready": value})(story.events)) == "I9"
+
+
+def test_a_variable_has_a_plain_name() -> None:
+    story = given(one_activity(BUILD)).start(ready=True)
+    assert found(story.plan, changed(e.ContextSet, delta={"ready.now": True})(story.events)) == "I9"
+
+
+SETS = Action("set", "ready", value="soon", has_value=True)
+ITEMS = Loop("each", "Each", "forEach", (BUILD,), items="things", item_var="ready")
+
+
+@pytest.mark.parametrize(
+    ("item", "sent"),
+    [
+        (BUILD, {"ready": "soon"}),
+        (Step("build", "Build", actions=(SETS,)), {}),
+        (Gate("ship", "Ship", "Ship?", (Option("yes", "Yes", effect=Effect({"ready": "soon"})),)), {}),
+        (ITEMS, {"things": ["soon"]}),
+    ],
+    ids=["agent", "action", "effect", "loop"],
+)
+def test_the_guard_alone_refuses_a_value_of_another_type(
+    item: Item, sent: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    story = given(one_activity(Step("first", "First"), item, variables=(READY,))).start().ack()
+    monkeypatch.setattr("interlock.core.variables.typed_values.converted", lambda kind, value: value)
+    refusal = decide(
+        story.plan, story.state, AcknowledgeStep(EXECUTION, 0, Terms(), RIGHT, sent), story.audit
+    )
+    assert isinstance(refusal, Refusal)
+    assert refusal.about["invariant"] == "I9"
 
 
 @pytest.mark.parametrize("target", ["ship", "__terminal__"])

@@ -15,7 +15,7 @@ I5  A step with a required output is completed with it, or with its gap.
 I6  Terms only tighten, except by the user.
 I7  After the end of a run nothing is recorded but the closing of gaps, the user's only by the user.
 I8  A loop whose next round is due is not left.
-I9  A variable has its declared type.
+I9  Whatever is written has a plain name and its declared type.
 
 Nothing of `core.engine` is imported. Both share the definition with the places of its gates
 (`definition.program`), conditions (`definition.conditions`), rendering (`definition.prompts`), the list of
@@ -25,7 +25,7 @@ Not judged here: the content of an output, and who sat at a user's channel.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import Literal, TypeAlias, assert_never, get_args
 
@@ -78,6 +78,14 @@ class Violation(Struct, frozen=True):
 
 
 Verdict: TypeAlias = Iterator[Violation]
+
+_TYPES: Mapping[str, type | tuple[type, ...]] = {
+    "boolean": bool,
+    "number": (int, float),
+    "string": str,
+    "array": (list, tuple),
+    "object": Mapping,
+}
 
 I1, I2, I3, I4, I5, I6, I7, I8, I9 = (partial(Violation, name) for name in get_args(Invariant))
 
@@ -140,6 +148,7 @@ class _Inspection:
             yield I7("a run starts once" if is_start else "the run has not started")
         elif self.audit.status not in (None, "in_progress"):
             yield I7(f"the run is {self.audit.status}")
+        yield from self._typed(_written_by(event))
         yield from self._in_progress(event)
 
     def _in_progress(self, event: e.Event) -> Verdict:
@@ -627,16 +636,14 @@ class _Inspection:
     def _written(self, event: e.ContextSet) -> Verdict:
         """Judge variables that came with a call, or with a step that is declared to set them."""
         if event.source == "initial":
-            yield from self._typed(event.delta)
-        elif event.by:
+            return
+        if event.by:
             activity = self.plan.workflow.activity(self.audit.activity)
             step = activity.step(event.by) if activity is not None else None
             if step is None or event.by != self.completed or not all(map(step.sets, event.delta)):
                 yield I4(f"step '{event.by}' writes what it is not declared to set, or is not completed here")
-            yield from self._typed(event.delta)
         elif event.source == "reask":
             self.reasked = {name for name in event.delta if self.audit.owner_of(name) is not None}
-            yield from self._typed(event.delta)
         else:
             yield from self._agents(event.delta)
 
@@ -646,11 +653,35 @@ class _Inspection:
             owner = self.audit.owner_of(root(name))
             if owner is not None and self.audit.variables.get(name) != value:
                 yield I4(f"'{name}' is written, and question '{owner}' owns it")
-        yield from self._typed(delta)
 
-    def _typed(self, delta: Variables) -> Verdict:
-        if fitting(self.plan, delta) != dict(delta):
-            yield I9(f"{', '.join(delta)} has another type than is declared")
+    def _typed(self, written: Variables) -> Verdict:
+        for name, value in written.items():
+            kind = self.plan.types.get(name, "")
+            is_of_type = isinstance(value, _TYPES.get(kind, object))
+            is_of_type &= kind != "number" or not isinstance(value, bool)
+            if "." in name or not (is_of_type or value is None):
+                yield I9(f"'{name}' is no plain name, or its value has another type than is declared")
+
+
+def _written_by(event: e.Event) -> Variables:
+    """All variables that an event writes."""
+    match event:
+        case e.ContextSet():
+            return event.delta
+        case e.GateResolved():
+            return {**event.restores, **event.sets}
+        case (
+            e.ActivityEntered()
+            | e.ActivityLeft()
+            | e.StepCompleted()
+            | e.LoopEntered()
+            | e.LoopIterated()
+            | e.LoopLeft()
+            | e.ChildReturned()
+        ):
+            return event.sets
+        case _:
+            return {}
 
 
 def _confirms(op: AskGate | ConfirmStep) -> Step | None:

@@ -39,7 +39,6 @@ class PutBack:
     setting: Setting
     rule: str
     shape: str = "one"
-    passes_guard: bool = False  # still: whoever lets the guard see it takes this out
 
     def source(self) -> str:
         """Return the module with the change."""
@@ -157,7 +156,6 @@ EXCEPTIONS = (
         "approval+approval",
         Setting("session"),
         "not-given",
-        passes_guard=True,  # whom an answer was given to is in the session's log, not in the run's
     ),
     PutBack(
         "a decline is forgotten",
@@ -192,7 +190,7 @@ EXCEPTIONS = (
 def broken(case: PutBack, *, guarded: bool) -> int:
     """Search the workflow of a case with the engine as it is imported; count the breaches of its rule."""
     if not guarded:
-        decide.inspect = lambda plan, audit, events: None  # type: ignore[attr-defined]
+        decide.inspect = lambda plan, audit, events, command: None  # type: ignore[attr-defined]
     figures = Figures()
     data = workflow_of(case.kinds.split("+"), case.shape)
     explore(data, case.setting, figures, most=STATES, rule=case.rule)
@@ -227,7 +225,7 @@ def main() -> None:
     wrong = 0
     for case in EXCEPTIONS:
         found, passed = is_found(case, guarded=False), is_found(case, guarded=True)
-        wrong += not found or passed is not case.passes_guard
+        wrong += not found or passed
         held = "PASSES THE GUARD" if passed else "held by the guard"
         print(f"{'found' if found else 'MISSED':8}{held:20}{case.rule:14}{case.name}", flush=True)
     sys.exit(bool(wrong))

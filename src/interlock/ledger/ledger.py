@@ -264,7 +264,7 @@ class Ledger(Positions):
             terms=self.settings.terms.within(began),
             activity=activity,
         )
-        decided = guarded(plan, Audit(), outcome_of(plan, RunState(), start))
+        decided = guarded(plan, Audit(), start, outcome_of(plan, RunState(), start))
         assert isinstance(decided, Decided), "a run can always be started"
         return decided
 

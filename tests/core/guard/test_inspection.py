@@ -25,10 +25,11 @@ from interlock.core.definition.workflow import (
     Variable,
 )
 from interlock.core.engine.decide import decide
+from interlock.core.engine.requirements import questions_at
 from interlock.core.guard.audit import Audit, learned
 from interlock.core.guard.inspection import inspect
 from interlock.core.run import events as e
-from interlock.core.run.commands import AcknowledgeStep, EnterActivity, Terms
+from interlock.core.run.commands import AcknowledgeStep, Decision, EnterActivity, Terms
 from interlock.core.run.outcomes import Refusal
 from interlock.core.run.output import Output
 from interlock.core.run.preferences import PRESETS, Preferences
@@ -40,6 +41,7 @@ SHIP = Gate("ship", "Ship", "Ship {{version}}?", OPTIONS)
 BUILD, DEPLOY = Step("build", "Build"), Step("deploy", "Deploy")
 VERDICT = {"kind": "wr.decision", "checkpointId": "ship", "optionId": "yes"}
 SKIP = Effect(transition_to="ship")
+SPEND = UserInput("needs_user_approval", "Spend it?", "spend")
 RIGHT = Output(artifacts=(VERDICT,))
 Change = Callable[[Sequence[e.Event]], Sequence[e.Event]]
 
@@ -162,12 +164,26 @@ def test_a_step_is_not_completed_without_its_artifact_or_notes() -> None:
 
 
 def test_a_step_is_not_completed_without_what_only_the_user_gives() -> None:
-    need = UserInput("needs_user_approval", "Spend it?", "spend")
-    story = given(one_activity(Step("pay", "Pay", user_input=(need,)))).start().ack(spend="approve")
+    story = given(one_activity(Step("pay", "Pay", user_input=(SPEND,)))).start().ack(spend="approve")
     assert found(story.plan, story.events) is None
     assert found(story.plan, without(e.GateResolved)(story.events)) == "I1"
     assert found(story.plan, without(e.QuestionShown)(story.events)) == "I2"
     assert found(story.plan, changed(e.GateResolved, option="reject")(story.events)) == "I1"
+
+
+@pytest.mark.parametrize("step", [Step("pay", "Pay", user_input=(SPEND,)), Step("pay", "Pay", confirm=True)])
+def test_an_approval_counts_only_for_the_question_that_it_was_given_to(step: Step) -> None:
+    story = given(one_activity(step)).start()
+    (asked,) = questions_at(story.plan, story.state, story.awaited)
+    approved = Decision(asked.options[0].id, "elicitation")
+    pay = AcknowledgeStep(EXECUTION, 0, Terms(), decisions={asked.digest: approved}, asks_by="elicitation")
+    before, audit = len(story.events), story.audit
+    events = story.when(pay).events[before:]
+    assert [answer.channel for answer in only(events, e.GateResolved)] == ["elicitation"]
+    for other in ({"sha256:another": approved}, {}, {asked.digest: replace(approved, option="no")}):
+        violation = inspect(story.plan, audit, events, replace(pay, decisions=other))
+        assert violation is not None
+        assert violation.invariant == "I3"
 
 
 def test_a_loop_is_not_left_while_a_round_is_due() -> None:

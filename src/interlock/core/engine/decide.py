@@ -73,12 +73,13 @@ def decide(plan: Plan, state: RunState, command: Command, audit: Audit) -> Decid
     outcome = _outcome_or_ask(plan, state, command)
     if isinstance(outcome, Ask):
         return outcome
-    return guarded(plan, audit, _under_terms(audit, state, command, outcome))
+    return guarded(plan, audit, command, _under_terms(audit, state, command, outcome))
 
 
-def guarded(plan: Plan, audit: Audit, outcome: Decided | Refusal) -> Decided | Refusal:
+def guarded(plan: Plan, audit: Audit, command: Command, outcome: Decided | Refusal) -> Decided | Refusal:
     """Return the outcome, unless its events break what Interlock promises: then nothing of it is kept."""
-    violation = inspect(plan, audit, outcome.events if isinstance(outcome, Decided) else outcome.kept)
+    events = outcome.events if isinstance(outcome, Decided) else outcome.kept
+    violation = inspect(plan, audit, events, command)
     if violation is None:
         return outcome
     about = {"invariant": violation.invariant, "detail": violation.detail}

@@ -10,6 +10,7 @@ I1  Nothing goes past a required gate, confirmation or input without its own ans
     false, a default whose time ran since it was shown, or a gap that mode or enforcement allows.
 I2  What was shown is what was decided: an answer is to the question that the variables make, as shown before.
 I3  The channel is strong enough for the terms; never the agent's where the user declined or could be asked.
+    A user's answer came with the call, for the very question that it answers.
 I4  What a question owns changes only by its answer, by effects and loops, or by a step declared to set it.
 I5  A step with a required output is completed with it, or with its gap.
 I6  Terms only tighten, except by the user.
@@ -20,7 +21,8 @@ I9  Whatever is written has a plain name and its declared type.
 Nothing of `core.engine` is imported. Both share the definition with the places of its gates
 (`definition.program`), conditions (`definition.conditions`), rendering (`definition.prompts`), the list of
 conversions between types (`variables.typed_values`) and the events.
-Not judged here: the content of an output, and who sat at a user's channel.
+Not judged here: the content of an output, and who sat at a user's channel. A log does not tell what a call
+brought: that is judged before it is written.
 """
 
 from __future__ import annotations
@@ -48,7 +50,8 @@ from interlock.core.guard.audit import Audit, learn, question_path
 from interlock.core.guard.leaving import leaves_out, may_leave_to, past_skipped, requires_answer
 from interlock.core.guard.rendered import APPROVE, entrance, gate_question, input_id, input_question, root
 from interlock.core.run import events as e
-from interlock.core.run.channels import Strength, is_at_least, strength
+from interlock.core.run.channels import Channel, Strength, is_at_least, strength
+from interlock.core.run.commands import Answerable, Command, ResolveCheckpoint
 from interlock.core.run.preferences import (
     AUTONOMY,
     DECISIONS,
@@ -90,9 +93,11 @@ _TYPES: Mapping[str, type | tuple[type, ...]] = {
 I1, I2, I3, I4, I5, I6, I7, I8, I9 = (partial(Violation, name) for name in get_args(Invariant))
 
 
-def inspect(plan: Plan, audit: Audit, events: Sequence[e.Event]) -> Violation | None:
-    """Judge the events of one command, in order; return the first violation."""
-    inspection = _Inspection(plan, audit, events)
+def inspect(
+    plan: Plan, audit: Audit, events: Sequence[e.Event], command: Command | None = None
+) -> Violation | None:
+    """Judge the events of one command, in order; return the first violation. A log has no command."""
+    inspection = _Inspection(plan, audit, events, command)
     for event in events:
         violation = next(inspection.judge(event), None)
         if violation is not None:
@@ -113,9 +118,10 @@ class _Asked(Struct, frozen=True):
 class _Inspection:
     """The state of one judgement. `given` are the inputs that were answered for the step that is due."""
 
-    def __init__(self, plan: Plan, audit: Audit, events: Sequence[e.Event]) -> None:
+    def __init__(self, plan: Plan, audit: Audit, events: Sequence[e.Event], command: Command | None) -> None:
         self.plan = plan
         self.audit = audit
+        self.command = command
         self.gaps = {(event.detail, event.key) for event in events if isinstance(event, e.GapRecorded)}
         self.given: dict[str, str | None] = {}
         self.completed = ""  # the step that was completed last
@@ -322,6 +328,7 @@ class _Inspection:
         else:
             yield from self._was_shown(event)
             yield from self._channel(event)
+            yield from self._came(event)
         yield from self._effects(event, asked)
         if event.how == "given":
             self.given[event.key] = event.option
@@ -347,6 +354,20 @@ class _Inspection:
         is_asked = asks_by is not None and (asks_by != "elicitation" or policy == "auto")
         if event.channel == "agent" and is_asked:
             yield I3(f"the agent answered '{event.key}' for a user who could be asked")
+
+    def _came(self, event: e.GateResolved) -> Verdict:
+        """A user's answer is one that the call brought: by the digest of its question, or to its gate."""
+        if self.command is None or event.channel == "agent":
+            return
+        brought = set[tuple[str, str | None, Channel]]()
+        if isinstance(self.command, Answerable):
+            answers = self.command.decisions.items()
+            brought |= {(digest, answer.option, answer.channel) for digest, answer in answers}
+        if isinstance(self.command, ResolveCheckpoint):
+            gate = self.command.gate or self.audit.open.rpartition("::")[2]
+            brought.add((gate, self.command.option, self.command.channel))
+        if brought.isdisjoint((name, event.option, event.channel) for name in (event.shown, event.gate)):
+            yield I3(f"'{event.channel}' answers '{event.key}', and the call has no such answer to it")
 
     def _without_user(self, event: e.GateResolved, asked: _Asked) -> Verdict:
         """A server answers a gate that does not apply, by its default in time, or where the mode says so."""

@@ -85,7 +85,9 @@ def given_up(positions: Positions, position: Position, command: AbandonRun) -> l
     """Abandon a run at its tip, with its children; the head stays in another run of the session."""
     if not position.is_tip:
         raise StoreConflict(position.session_id)  # it has advanced between the two reads
-    decided = guarded(position.plan, position.audit, outcome_of(position.plan, position.state, command))
+    decided = guarded(
+        position.plan, position.audit, command, outcome_of(position.plan, position.state, command)
+    )
     if isinstance(decided, Refusal):
         return decided
     run, head = position.run.run, position.session
@@ -125,7 +127,9 @@ def _waiting_parent(positions: Positions, parent_id: str, child_id: str) -> Posi
 
 
 def _recorded(position: Position, command: Command, principal: str, now: int, key: str | None) -> Changes:
-    decided = guarded(position.plan, position.audit, outcome_of(position.plan, position.state, command))
+    decided = guarded(
+        position.plan, position.audit, command, outcome_of(position.plan, position.state, command)
+    )
     assert isinstance(decided, Decided), "a child begins and returns while its parent runs"
     commit = Commit(position.rows(), principal, now)
     held = decided.state.open is not None

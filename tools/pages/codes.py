@@ -23,6 +23,7 @@ _STORE: Mapping[str, str] = {
     "--repair`.",
     "STORE_UNAVAILABLE": "The database or the keyring cannot be used, or was written by a newer version.",
     "STORE_CORRUPT": "The database file is damaged. See `doctor --repair`.",
+    "GUARD_REFUSED": "Interlock's guard found that this would break a promise: see `interlock verify`.",
     "INTERNAL_ERROR": "An error in the server. Nothing was recorded.",
 }
 
@@ -82,7 +83,6 @@ _NAVIGATION: Mapping[str, str] = {
     "STEP_NOT_FOUND": _SESSION["STEP_NOT_FOUND"],
     "STEP_NOT_PENDING": "Another step comes first.",
     "STEP_ALREADY_COMPLETE": "The step is already complete.",
-    "GUARD_REFUSED": "Interlock's guard found that this would break a promise: see `interlock verify`.",
     "VARIABLES_TOO_LARGE": "The variables of the run would be larger than they may be in all.",
     "LOOP_NOT_FOUND": "That loop is not waiting to be advanced.",
     "CHILD_RUNNING": "The run waits for its child; finish it, or send `abandon_children`.",

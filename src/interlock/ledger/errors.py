@@ -8,6 +8,7 @@ from msgspec import Struct
 
 from interlock.core.values import Json
 from interlock.ledger.log.projection import RowDamaged
+from interlock.ledger.runs.guarding import GuardRefused
 from interlock.ledger.runs.pinned_workflows import PinDamaged
 from interlock.ledger.tokens.keyring import KeyringDamaged
 from interlock.store.protocol import StoreAway, StoreBusy, StoreCorrupt, StoreTooNew, StoreUnavailable
@@ -24,6 +25,7 @@ ErrorCode = Literal[
     "SESSION_NOT_HEALTHY",
     "STORE_CORRUPT",
     "STORE_UNAVAILABLE",
+    "GUARD_REFUSED",
     "INTERNAL_ERROR",
     "NOT_FOUND",
     "AMBIGUOUS",
@@ -126,6 +128,10 @@ def error_of(error: Exception) -> LedgerError | None:
                 f"The workflow that this run is pinned to cannot be read: {error}.",
                 "Ask the user to run `interlock doctor`.",
             )
+        case GuardRefused():
+            message = f"Interlock's guard refused this: {error}. Nothing was changed; other calls work."
+            report = "Tell the user to report it, with what `interlock verify` says."
+            return LedgerError("GUARD_REFUSED", message, report)
         case _:
             return None
 

@@ -14,7 +14,6 @@ from msgspec.structs import replace
 from interlock.authoring.compile.ids import LEGACY_ID
 from interlock.authoring.library import Library, Loaded
 from interlock.core.definition.program import Plan
-from interlock.core.engine.decide import guarded, outcome_of
 from interlock.core.guard.audit import Audit
 from interlock.core.run.commands import StartRun, Terms
 from interlock.core.run.notices import Notice, Notices
@@ -38,6 +37,7 @@ from interlock.ledger.queries.indexing import catch_up, named
 from interlock.ledger.runs.brief import Brief, brief
 from interlock.ledger.runs.children import begin_in_parent
 from interlock.ledger.runs.drift import DriftCheck
+from interlock.ledger.runs.guarding import surely_decided
 from interlock.ledger.runs.pinned_workflows import PinDamaged
 from interlock.ledger.runs.position import Position, View, tip_of
 from interlock.ledger.runs.positions import Positions, milliseconds
@@ -264,9 +264,7 @@ class Ledger(Positions):
             terms=self.settings.terms.within(began),
             activity=activity,
         )
-        decided = guarded(plan, Audit(), start, outcome_of(plan, RunState(), start))
-        assert isinstance(decided, Decided), "a run can always be started"
-        return decided
+        return surely_decided(plan, RunState(), Audit(), start, loaded.workflow.id)
 
     def _new_session(
         self, title: str, policy: SurfacePolicy, parent: Position | None

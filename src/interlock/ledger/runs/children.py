@@ -127,10 +127,7 @@ def _waiting_parent(positions: Positions, parent_id: str, child_id: str) -> Posi
 
 
 def _recorded(position: Position, command: Command, principal: str, now: int, key: str | None) -> Changes:
-    decided = guarded(
-        position.plan, position.audit, command, outcome_of(position.plan, position.state, command)
-    )
-    assert isinstance(decided, Decided), "a child begins and returns while its parent runs"
+    decided = position.surely_decide(command)
     commit = Commit(position.rows(), principal, now)
     held = decided.state.open is not None
     run, node = position.run.run, position.node.node

@@ -21,6 +21,7 @@ from interlock.core.run.surface_policy import EXECUTION, POLICIES
 from interlock.core.values import Variables
 from interlock.ledger.log.projection import Rows
 from interlock.ledger.runs.brief import Brief
+from interlock.ledger.runs.guarding import log_refused, surely_decided
 from interlock.ledger.runs.recap import Branches
 from interlock.store.protocol import LoadedRows, NodeRow, RunRow, SessionRow
 
@@ -73,18 +74,17 @@ class Position(Struct, frozen=True):
         """Decide a command here; what the guard refuses is logged."""
         outcome = decide(self.plan, self.state, command, self.audit)
         if isinstance(outcome, Refusal) and outcome.code is Code.GUARD_REFUSED:
-            from logging import getLogger  # which most processes never need
-
-            invariant, detail = outcome.about["invariant"], outcome.about["detail"]
-            getLogger("interlock.guard").error(
-                "refused %s in %s, node %d: %s: %s",
-                type(command).__name__,
-                self.session_id,
-                self.node.node,
-                invariant,
-                detail,
-            )
+            log_refused(outcome, command, self.where)
         return outcome
+
+    def surely_decide(self, command: Command) -> Decided:
+        """Decide a command here that only the guard refuses, as an error."""
+        return surely_decided(self.plan, self.state, self.audit, command, self.where)
+
+    @property
+    def where(self) -> str:
+        """The session and the node, for the log of the server."""
+        return f"{self.session_id}, node {self.node.node}"
 
     def rows(self) -> Rows:
         """Return the rows that a command on this position may change."""

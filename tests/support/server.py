@@ -32,9 +32,14 @@ class Server:
     """One stdio server on a data directory. `call` gives the structured answer of a tool."""
 
     def __init__(
-        self, data_dir: Path, *arguments: str, era: Era = "handshake", can_elicit: bool = False
+        self,
+        data_dir: Path,
+        *arguments: str,
+        era: Era = "handshake",
+        can_elicit: bool = False,
+        module: str = "interlock",
     ) -> None:
-        command = [sys.executable, "-m", "interlock", "mcp", "--data-dir", str(data_dir), *arguments]
+        command = [sys.executable, "-m", module, "mcp", "--data-dir", str(data_dir), *arguments]
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         self.era = era
         self._capabilities = FORMS if can_elicit else {}

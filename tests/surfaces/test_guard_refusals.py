@@ -10,9 +10,13 @@ from msgspec.structs import replace
 from interlock.core.definition.program import END
 from interlock.core.engine import settle
 from interlock.store.protocol import SessionFilter
-from support.harness import Bench, steps, workflow
+from interlock.surfaces.call import Era
+from support.harness import Bench, broken_promises, gate, steps, workflow
+from support.paths import TESTS
+from support.server import Server
 from support.session_agents import session, start_flow, walk_to_finish
 
+GATED = workflow(*steps("first"), gate("sure", "yes", "no"), *steps("second"), id="test.gated")
 PLAIN = workflow(*steps("first"), id="test.plain")
 
 
@@ -47,3 +51,25 @@ def test_a_childs_return_that_the_guard_refuses_is_an_error(
     assert parent.tell("get_workflow_status").body["children"]
     assert not child.go("__terminal__", variables={"verdict": "crusty"}).error
     assert "children" not in parent.tell("get_workflow_status").body
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("era", ["handshake", "modern"])
+def test_a_fault_in_a_running_server_is_refused_and_harms_nothing(
+    bench: Bench, era: Era, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bench.write(GATED)
+    bench.write(PLAIN, "plain")
+    monkeypatch.setenv("PYTHONPATH", str(TESTS))
+    data, workflows = bench.folder, ("--workflows", str(bench.workflows))
+    with Server(data, *workflows, era=era, module="support.faulty_server") as server:
+        began = server.call("start_workflow", workflowId="test.gated")
+        for _ in "twice":
+            refused = server.ack(began)
+            assert refused["details"]["reason"] == "GUARD_REFUSED"
+        plain = server.call("start_workflow", workflowId="test.plain")
+        assert server.ack(plain)["isComplete"]
+    assert broken_promises(data) == []
+    with Server(data, *workflows, era=era) as server:
+        asked = server.ack(began)
+        assert "sure" in asked["pending"]["stepId"]

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from interlock.core.definition.conditions import Compare
+from interlock.core.definition.conditions import Compare, Scope
 from interlock.core.definition.program import Plan
 from interlock.core.definition.workflow import (
     Action,
@@ -28,6 +28,7 @@ from interlock.core.engine.decide import decide
 from interlock.core.engine.requirements import questions_at
 from interlock.core.guard.audit import Audit, learned
 from interlock.core.guard.inspection import inspect
+from interlock.core.guard.rendered import gate_question, input_question
 from interlock.core.run import events as e
 from interlock.core.run.commands import AcknowledgeStep, Decision, EnterActivity, Terms
 from interlock.core.run.outcomes import Refusal
@@ -140,6 +141,24 @@ def test_a_closed_gap_of_the_user_needs_the_user() -> None:
     assert closing is not None
     assert closing.invariant == "I7"
     assert inspect(plan, audit, [e.GapResolved(1, "asked later", "console")]) is None
+
+
+@pytest.mark.parametrize(
+    "item", [SHIP, Step("pay", "Pay", user_input=(UserInput("needs_user_approval", "Spend {{version}}?"),))]
+)
+def test_a_question_is_shown_whole(item: Item) -> None:
+    story = given(one_activity(item)).start(version="1.0")
+    story.ack(VERDICT, {**VERDICT, "checkpointId": "pay:needs_user_approval", "optionId": "approve"})
+    assert found(story.plan, story.events) is None
+    half = [replace(event, delta={}) if isinstance(event, e.ContextSet) else event for event in story.events]
+    unset = Scope({}, {})
+    asked = gate_question(story.plan, unset, item, None) if isinstance(item, Gate) else None
+    asked = asked or input_question(story.plan, unset, item, item.user_input[0])
+    shown = {"shown": asked.digest, "question": asked.text, "roots": asked.roots}
+    half = changed(e.GateResolved, **shown)(changed(e.QuestionShown, **shown)(half))
+    violation = inspect(story.plan, Audit(), half)
+    assert violation is not None
+    assert "which nobody has set" in violation.detail
 
 
 def test_what_never_stop_decides_needs_its_gap() -> None:

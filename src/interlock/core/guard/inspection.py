@@ -8,7 +8,8 @@ judgement is made of a whole log afterwards (`interlock verify`).
 
 I1  Nothing goes past a required gate, confirmation or input without its own answer, a condition that is
     false, a default whose time ran since it was shown, or a gap that mode or enforcement allows.
-I2  What was shown is what was decided: an answer is to the question that the variables make, as shown before.
+I2  What was shown is what was decided: an answer is to the question that the variables make, as shown before,
+    and shown whole.
 I3  The channel is strong enough for the terms; never the agent's where the user declined or could be asked.
     A user's answer came with the call, for the very question that it answers.
 I4  What a question owns changes only by its answer, by effects and loops, or by a step declared to set it.
@@ -19,8 +20,9 @@ I8  A loop whose next round is due is not left.
 I9  Whatever is written has a plain name and its declared type.
 
 Nothing of `core.engine` is imported. Both share the definition with the places of its gates
-(`definition.program`), conditions (`definition.conditions`), rendering (`definition.prompts`), the list of
-conversions between types (`variables.typed_values`) and the events.
+(`definition.program`), conditions (`definition.conditions`), rendering (`definition.prompts`), what a
+condition asks for by its absence (`variables.roots`), the list of conversions between types
+(`variables.typed_values`) and the events.
 Not judged here: the content of an output, and who sat at a user's channel. A log does not tell what a call
 brought: that is judged before it is written.
 """
@@ -33,7 +35,7 @@ from typing import Literal, TypeAlias, assert_never, get_args
 
 from msgspec import Struct
 
-from interlock.core.definition.conditions import Condition, Scope, holds, variables_of
+from interlock.core.definition.conditions import Condition, Scope, holds
 from interlock.core.definition.program import (
     END,
     AskGate,
@@ -45,10 +47,10 @@ from interlock.core.definition.program import (
     Program,
     RepeatLoop,
 )
-from interlock.core.definition.workflow import Action, Effect, Gate, Loop, Step, walk
+from interlock.core.definition.workflow import Action, Effect, Gate, Loop, Step, UserInput, walk
 from interlock.core.guard.audit import Audit, learn, question_path
 from interlock.core.guard.leaving import leaves_out, may_leave_to, past_skipped, requires_answer
-from interlock.core.guard.rendered import APPROVE, entrance, gate_question, input_id, input_question, root
+from interlock.core.guard.rendered import APPROVE, entrance, gate_question, input_id, input_question, lacking
 from interlock.core.run import events as e
 from interlock.core.run.channels import Channel, Strength, is_at_least, strength
 from interlock.core.run.commands import Answerable, Command, ResolveCheckpoint
@@ -63,6 +65,7 @@ from interlock.core.run.preferences import (
 )
 from interlock.core.run.questions import Question
 from interlock.core.values import Json, Variables, number_of
+from interlock.core.variables.roots import root, wanted_by_absence
 from interlock.core.variables.typed_values import fitting
 
 Invariant = Literal["I1", "I2", "I3", "I4", "I5", "I6", "I7", "I8", "I9"]
@@ -110,9 +113,12 @@ class _Asked(Struct, frozen=True):
     """A question that a run may be asked where it is: its gate, or what a step needs of the user."""
 
     question: Question
-    gate: Gate | None = None
+    source: Gate | UserInput
     confirms: Step | None = None
-    sets: str | None = None  # the variable that takes the answer to a step's own question
+
+    @property
+    def gate(self) -> Gate | None:
+        return self.source if isinstance(self.source, Gate) else None
 
 
 class _Inspection:
@@ -281,7 +287,7 @@ class _Inspection:
                 if event.key == audit.instance(question.id) and (
                     digests[0] == digests[1] or self._is_input(event)
                 ):
-                    return _Asked(question, sets=need.key or "")
+                    return _Asked(question, need)
         if isinstance(op, (AskGate, ConfirmStep)) and event.key == audit.instance(op.gate.id):
             return self._of_gate(op.gate, op.step if isinstance(op, ConfirmStep) else None)
         if event.key in (*audit.passed, audit.open, *audit.answers):
@@ -314,6 +320,9 @@ class _Inspection:
             yield I2(f"question '{event.key}' does not own what it shows, reads and sets")
         if event.input is not (asked.gate is None):
             yield I2(f"question '{event.key}' is not of the kind that is shown")
+        unset = [] if self.audit.applied.never_stops else lacking(self.scope, asked.source)
+        if unset:
+            yield I2(f"question '{event.key}' shows {', '.join(unset)}, which nobody has set")
 
     def _resolved(self, event: e.GateResolved) -> Verdict:
         asked = self._asked(event)
@@ -402,9 +411,9 @@ class _Inspection:
         earlier = self.audit.set_by.get(question_path(self.audit, event.gate))
         if not event.restores.keys() <= {*(earlier.sets if earlier else ())} - event.sets.keys():
             yield I4(f"{where} takes back what no earlier answer has set")
-        if asked.gate is None:
-            names = {asked.sets} if asked.sets else set()
-            if not names.issuperset(event.sets) or event.transition_to or event.next or event.skip_activities:
+        if isinstance(asked.source, UserInput):
+            more = event.transition_to or event.next or event.skip_activities
+            if more or not {asked.source.key}.issuperset(event.sets):
                 yield I4(f"{where} does more than set its variable")
             return
         option = asked.question.option(event.option) if event.option is not None else None
@@ -413,7 +422,7 @@ class _Inspection:
         effect = option.effect if option else Effect()
         declared = fitting(self.plan, effect.set_variables)
         brought = event.sets.keys() - declared.keys()  # what the question asks for by its absence
-        asks_for = {*variables_of(asked.gate.condition)} - self.audit.variables.keys()
+        asks_for = wanted_by_absence(asked.source.condition) - self.audit.variables.keys()
         did = ({name: event.sets[name] for name in event.sets if name not in brought}, event.transition_to)
         if not brought <= asks_for or did != (declared, effect.transition_to):
             yield I4(f"{where} does something else than its option declares")

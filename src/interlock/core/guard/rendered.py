@@ -10,6 +10,7 @@ from interlock.core.definition.prompts import question_text, rendered_option, va
 from interlock.core.definition.workflow import Gate, Option, Step, UserInput, Workflow
 from interlock.core.run.questions import Question
 from interlock.core.values import Missing
+from interlock.core.variables.roots import root, wanted_by_absence
 
 APPROVE = "approve"
 _APPROVAL = (Option(APPROVE, "Approve"), Option("reject", "Reject"))
@@ -54,17 +55,29 @@ def entrance(workflow: Workflow) -> Gate:
     )
 
 
-def root(path: str) -> str:
-    """The variable that a path leads into."""
-    return path.partition(".")[0]
+def lacking(scope: Scope, asked: Gate | UserInput) -> list[str]:
+    """What the texts of a question show and nobody has set, but for what its answer brings."""
+    if isinstance(asked, Gate):
+        paths, brings = _read(asked), wanted_by_absence(asked.condition)
+    else:
+        paths, brings = variables_in(asked.question), frozenset([asked.key or ""])
+    return [path for path in paths if root(path) not in brings and isinstance(scope.value(path), Missing)]
+
+
+def _read(gate: Gate) -> Iterator[str]:
+    for text in (gate.name, gate.message, *(text for option in gate.options for text in _texts(option))):
+        yield from variables_in(text)
+
+
+def _texts(option: Option) -> tuple[str, str]:
+    return option.label, option.description or ""
 
 
 def _shown(gate: Gate) -> Iterator[str]:
-    yield from variables_in(gate.name)
-    yield from variables_in(gate.message)
+    yield from _read(gate)
     for option in gate.options:
-        for text in (option.label, option.description, *option.effect.set_variables.values()):
-            yield from variables_in(text) if isinstance(text, str) else ()
+        for value in option.effect.set_variables.values():
+            yield from variables_in(value) if isinstance(value, str) else ()
 
 
 def _roots(plan: Plan, paths: Iterable[str]) -> set[str]:

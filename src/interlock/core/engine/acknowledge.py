@@ -23,7 +23,7 @@ from interlock.core.engine.draft import Draft
 from interlock.core.engine.gates import needs_confirmation, question_of
 from interlock.core.engine.paths.exits import exits
 from interlock.core.engine.requirements import DIVERGENCE, brought, examine, observations
-from interlock.core.engine.settle import CIRCLE, REST, sets_of
+from interlock.core.engine.settle import CIRCLE, REST, consequences, sets_of
 from interlock.core.run import events as e
 from interlock.core.run.commands import AcknowledgeStep, Decision, EnterActivity
 from interlock.core.run.notices import Notices
@@ -288,7 +288,8 @@ def _answer_gate(
         draft.pass_optional(need)
         draft.take(ack.variables)
         return draft.decided()
-    how: e.Resolved = "auto_advanced" if decision.channel == "server" else "chosen"
+    by_server: e.Resolved = "assumed" if need.confirms else "auto_advanced"
+    how: e.Resolved = by_server if decision.channel == "server" else "chosen"
     answer = resolved(
         draft.plan,
         draft.state,
@@ -300,7 +301,8 @@ def _answer_gate(
         confirms=need.confirms,
         brings=ack.variables,
     )
-    draft.record(answer, *undecided_gap(draft.state, answer, need.confirms))
+    gaps = consequences(answer) or undecided_gap(draft.state, answer, need.confirms)
+    draft.record(answer, *gaps)
     draft.take(ack.variables)
     return draft.decided()
 
@@ -330,7 +332,7 @@ def _offered(draft: Draft, need: NeedAnswer, ack: AcknowledgeStep) -> Decision |
     if decision is not None or need.confirms is None:
         return decision
     if not draft.state.preferences.guided:
-        return Decision("proceed", "server", note="assumed: the mode asks for no confirmation")
+        return Decision("proceed", "server")
     if ack.reports and ack.terms.takes_reports:
         return Decision("proceed", "agent", ack.client)
     return None

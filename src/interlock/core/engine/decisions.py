@@ -112,7 +112,7 @@ def resolved(
         skip_activities=effect.skip_activities if effect else (),
         resumable=resumable,
         roots=question.roots,
-        binds=decision is not None and is_the_users(decision, state.preferences),
+        binds=how != "assumed" and decision is not None and is_the_users(decision, state.preferences),
         unset=tuple(name for value in values for name in unset_in_effect(value, scope)),
         unfit=tuple(name for name in effects if name not in sets),
     )

@@ -388,10 +388,10 @@ class _Inspection:
             if event.option is not None or self._applies(gate, asked.confirms):
                 yield I1(f"'{event.key}' was dismissed, and its condition holds")
             return
-        if asked.confirms is not None and not preferences.guided and event.option == "proceed":
-            yield from self._needs_gap(
-                "needs_user_approval" if event.how == "assumed" else "needs_user_choice", event.key
-            )
+        if event.how == "assumed":
+            if asked.confirms is None or preferences.guided or event.option != "proceed":
+                yield I1(f"'{event.key}' was assumed in a mode that asks for it")
+            yield from self._needs_gap("needs_user_approval", event.key)
             return
         if preferences.never_stops:
             yield from self._needs_gap("needs_user_choice", event.key)

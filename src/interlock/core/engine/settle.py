@@ -27,7 +27,7 @@ from interlock.core.engine.gates import (
 )
 from interlock.core.engine.loops import enter_loop, repeat_loop
 from interlock.core.engine.paths.exits import ChosenExit, chosen_exit, deciding_variables, exits, unset_before
-from interlock.core.engine.paths.jumps import left_unanswered
+from interlock.core.engine.paths.jumps import gone_back_before, left_unanswered
 from interlock.core.run import events as e
 from interlock.core.run.outcomes import (
     Awaited,
@@ -331,9 +331,17 @@ def left(plan: Plan, state: RunState, chosen: ChosenExit) -> e.ActivityLeft:
     )
 
 
-def arrived(plan: Plan, state: RunState, now: int) -> e.ActivityEntered | e.RunCompleted:
-    """Return the event that follows leaving: the next activity, or the end."""
+def arrived(
+    plan: Plan, state: RunState, now: int, *, jumped: bool = False
+) -> e.ActivityEntered | e.RunCompleted:
+    """Return the event that follows leaving: the next activity, or the end.
+
+    Only a jump, or a run that did not begin with the first activity, goes back before its beginning.
+    """
     assert state.left_to is not None
     if plan.workflow.activity(state.left_to) is None:
         return e.RunCompleted("complete_with_gaps" if state.gaps else "complete", now)
-    return entered(plan, state, state.left_to, now)
+    arrival = entered(plan, state, state.left_to, now)
+    if not jumped and state.path[0] == plan.workflow.initial:
+        return arrival
+    return replace(arrival, before=gone_back_before(plan, state, state.left_to))

@@ -70,7 +70,8 @@ class Audit(Struct, frozen=True, omit_defaults=True):
 
     `next` is the operation that is due. `passed` are the gates that a false condition let pass, and which
     are judged again. `led` says where the last answer to a gate leads. `shown_by` and `set_by` say which
-    question owns which roots. All three are by activity and gate. `terms` are the session's; `applied` those
+    question owns which roots. All three are by activity and gate. `path` are the activities that led here,
+    `left_out` is what was left out of them. `terms` are the session's; `applied` those
     that the last command was decided under, which may be tighter, and `asks_by` the channel by which the user
     could be asked. `declined` has the channel of each decline. `gaps` are the numbers of the open ones that
     count, `users` of those that only the user closes.
@@ -95,6 +96,7 @@ class Audit(Struct, frozen=True, omit_defaults=True):
     left_to: str | None = None
     skipped: tuple[str, ...] = ()
     path: tuple[str, ...] = ()
+    left_out: Mapping[str, tuple[str, ...]] = {}
     steer: LoopDecision | None = None
     terms: SessionTerms = SessionTerms(Preferences())
     applied: Applied = Applied()
@@ -135,7 +137,9 @@ def learn(audit: Audit, event: e.Event) -> Audit:
             return _entered(audit, event)
         case e.ActivityLeft():
             left = replace(audit, next=END, rounds=(), exit_to=None, left_to=event.to)
-            return _set(replace(left, path=(*audit.path, event.activity)), event.sets)
+            unanswered = {event.activity: event.unanswered} if event.unanswered else {}
+            left_out = {**audit.left_out, **unanswered}
+            return _set(replace(left, path=(*audit.path, event.activity), left_out=left_out), event.sets)
         case e.StepCompleted():
             return _set(replace(audit, next=event.next), event.sets)
         case e.StepSkipped():
@@ -200,6 +204,7 @@ def _set(audit: Audit, delta: Variables) -> Audit:
 def _entered(audit: Audit, event: e.ActivityEntered) -> Audit:
     """A visit begins: its questions are asked anew, and own nothing of an earlier one but what they set."""
     own, ends = f"{event.activity}/", (event.activity, event.before)
+    path = tuple(itertools.takewhile(lambda earlier: earlier not in ends, audit.path))
     fresh = replace(
         audit,
         activity=event.activity,
@@ -215,7 +220,8 @@ def _entered(audit: Audit, event: e.ActivityEntered) -> Audit:
         left_to=None,
         steer=None,
         shown_by={path: owner for path, owner in audit.shown_by.items() if not path.startswith(own)},
-        path=tuple(itertools.takewhile(lambda earlier: earlier not in ends, audit.path)),
+        path=path,
+        left_out={name: ids for name, ids in audit.left_out.items() if name in path},
     )
     return _set(fresh, event.sets)
 
@@ -301,6 +307,8 @@ def _loop_left(audit: Audit, event: e.LoopLeft) -> Audit:
 
 def _without_round(audit: Audit) -> Audit:
     """Forget the instances of the round that ends; nothing asks for them any more."""
+    if not (audit.answers or audit.showings or audit.passed or audit.waived):
+        return audit
     ended = (f"{audit.round}::", f"{audit.round}/")
 
     def kept(known: Mapping[str, T]) -> dict[str, T]:

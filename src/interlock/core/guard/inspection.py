@@ -49,7 +49,14 @@ from interlock.core.definition.program import (
 )
 from interlock.core.definition.workflow import Action, Effect, Gate, Loop, Step, UserInput, walk
 from interlock.core.guard.audit import Audit, learn, question_path
-from interlock.core.guard.leaving import leaves_out, may_leave_to, past_skipped, requires_answer
+from interlock.core.guard.leaving import (
+    gone_back_before,
+    is_open,
+    leaves_out,
+    left_behind,
+    past_skipped,
+    requires_answer,
+)
 from interlock.core.guard.rendered import APPROVE, entrance, gate_question, input_id, input_question, lacking
 from interlock.core.run import events as e
 from interlock.core.run.channels import Channel, Strength, is_at_least, strength
@@ -131,6 +138,7 @@ class _Inspection:
         self.gaps = {(event.detail, event.key) for event in events if isinstance(event, e.GapRecorded)}
         self.given: dict[str, str | None] = {}
         self.completed = ""  # the step that was completed last
+        self.jumped = False  # whether the activity was left by no open exit
         self.reasked: set[str] = set()  # what was changed and must be asked again at once
 
     @property
@@ -261,10 +269,13 @@ class _Inspection:
             yield I5(f"step '{event.key}' is completed without {', '.join(missing)}")
 
     def _actions(self, actions: tuple[Action, ...], sets: Variables, where: str) -> Verdict:
+        assigned = [action for action in actions if action.assigns]
+        if not assigned and not sets:
+            return
         declared = {
-            action.assigns: action.value
-            for action in actions
-            if action.assigns and holds(action.condition, self.scope, unknown=False)
+            action.assigns or "": action.value
+            for action in assigned
+            if holds(action.condition, self.scope, unknown=False)
         }
         if fitting(self.plan, declared) != sets:
             yield I4(f"{where} sets something else than its actions")
@@ -614,8 +625,7 @@ class _Inspection:
         if activity is None or event.activity != audit.activity or audit.left_to is not None:
             yield I1(f"activity '{event.activity}' is left, and the run is not in it")
             return
-        decided = past_skipped(self.plan, audit, audit.exit_to) if audit.exit_to is not None else None
-        is_decided = decided is not None and decided == past_skipped(self.plan, audit, event.to)
+        is_decided = audit.exit_to is not None and self._leads(audit.exit_to, event.to)
         yield from self._judged_again(everywhere=is_decided)
         by_gap = event.via == "gap" and audit.applied.never_stops
         by_gap = by_gap and any(detail == "missing_input" for detail, _ in self.gaps)
@@ -623,10 +633,17 @@ class _Inspection:
             yield I1(f"activity '{event.activity}' is left where '{audit.next}' is due")
         may_jump = audit.applied.never_stops or audit.applied.enforcement == "advisory"
         by_gap = by_gap or (may_jump and any(detail in ("jump", "left_out") for detail, _ in self.gaps))
-        if not (is_decided or by_gap or may_leave_to(self.plan, audit, event.to)):
+        self.jumped = not is_decided and not is_open(self.plan, audit, event.to)
+        if self.jumped and not by_gap and leaves_out(self.plan, audit, event.to):
             yield I1(f"the way from '{event.activity}' to '{event.to}' leaves out something required")
+        if event.via != "gap" and left_behind(self.plan, audit) != {*event.unanswered}:
+            yield I1(f"activity '{event.activity}' is left, and what it leaves out is not what is recorded")
         if not (event.via == "gap" and not event.sets):
             yield from self._actions(activity.exit_actions, event.sets, f"activity '{activity.id}'")
+
+    def _leads(self, to: str, target: str) -> bool:
+        ends = {past_skipped(self.plan, self.audit, name) for name in (to, target)}
+        return len(ends) == 1 or all(map(self.plan.workflow.is_end, ends))
 
     def _entered(self, event: e.ActivityEntered) -> Verdict:
         audit, workflow = self.audit, self.plan.workflow
@@ -638,6 +655,9 @@ class _Inspection:
             yield from self._begun(event.activity)
         elif audit.left_to != event.activity:
             yield I1(f"activity '{event.activity}' is entered, and the run was not left to it")
+        is_back = bool(audit.path) and (self.jumped or audit.path[0] != workflow.initial)
+        if event.before != (gone_back_before(self.plan, audit, activity.id) if is_back else ""):
+            yield I1(f"activity '{event.activity}' is before the beginning, and that is not recorded")
         if event.next != self.plan.program(activity.id).first or event.visit != audit.visit + 1:
             yield I1(f"activity '{event.activity}' does not begin at its beginning")
         yield from self._actions(activity.entry_actions, event.sets, f"activity '{activity.id}'")
@@ -649,8 +669,7 @@ class _Inspection:
             yield I1(f"activity '{target}' is entered, and another was chosen")
         may_jump = audit.applied.never_stops or audit.applied.enforcement == "advisory"
         by_gap = may_jump and any(detail in ("jump", "left_out") for detail, _ in self.gaps)
-        first = workflow.initial
-        if first not in (None, target) and not by_gap and leaves_out(self.plan, audit, first or "", target):
+        if not by_gap and leaves_out(self.plan, audit, target):
             yield I1(f"the run begins with '{target}', which leaves out something required")
 
     def _ended(self, event: e.RunCompleted) -> Verdict:

@@ -12,7 +12,7 @@ from interlock.core.engine.acknowledge import resolve_late
 from interlock.core.engine.claims import Outlook, Walk, gate_open, take_with_claims
 from interlock.core.engine.draft import Draft
 from interlock.core.engine.paths.exits import ChosenExit, chosen_exit, exits
-from interlock.core.engine.paths.jumps import gone_back_before, left_out
+from interlock.core.engine.paths.jumps import left_out
 from interlock.core.engine.settle import arrived, consequences, entered, left
 from interlock.core.run import events as e
 from interlock.core.run.commands import EnterActivity
@@ -171,17 +171,14 @@ def _cross(draft: Draft, target: str, *, via: Literal["claim", "transition", "ju
     """Record leaving the activity for the target without the children that still run, and arriving there."""
     draft.abandon_children()
     plan, state = draft.plan, draft.state
-    expected, back_before = chosen_exit(plan, state), ""
-    if via == "jump" or (*state.path, state.activity)[0] != plan.workflow.initial:
-        back_before = gone_back_before(plan, state, target)
+    expected = chosen_exit(plan, state)
     if expected is not None and expected.to == target:
         leaving = left(plan, state, expected)
         draft.record(leaving, *consequences(leaving))
     else:
         condition = next((exit_.condition for exit_ in exits(plan, state) if exit_.to == target), "")
         draft.record(replace(left(plan, state, ChosenExit(target, "transition", condition)), via=via))
-    arrival = arrived(plan, draft.state, draft.now)
-    draft.record(replace(arrival, before=back_before) if isinstance(arrival, e.ActivityEntered) else arrival)
+    draft.record(arrived(plan, draft.state, draft.now, jumped=via == "jump"))
 
 
 def _advise(draft: Draft, command: EnterActivity, listed: tuple[Exit, ...]) -> None:

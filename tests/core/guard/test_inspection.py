@@ -30,11 +30,18 @@ from interlock.core.guard.audit import Audit, learned
 from interlock.core.guard.inspection import inspect
 from interlock.core.guard.rendered import gate_question, input_question
 from interlock.core.run import events as e
-from interlock.core.run.commands import AcknowledgeStep, Decision, EnterActivity, Terms
+from interlock.core.run.commands import (
+    AcknowledgeStep,
+    Decision,
+    EnterActivity,
+    OpenCheckpoint,
+    ResolveCheckpoint,
+    Terms,
+)
 from interlock.core.run.outcomes import Refusal
 from interlock.core.run.output import Output
 from interlock.core.run.preferences import PRESETS, Preferences
-from interlock.core.run.surface_policy import EXECUTION, SESSION
+from interlock.core.run.surface_policy import EXECUTION, GATED, SESSION
 from support.story import Story, activities, given, one_activity, only
 
 OPTIONS = (Option("yes", "Yes", effect=Effect({"approved": True})), Option("no", "No"))
@@ -164,6 +171,27 @@ def test_a_question_is_shown_whole(item: Item) -> None:
 def test_what_never_stop_decides_needs_its_gap() -> None:
     story = given(one_activity(SHIP), mode="never-stop").start(version="1").ack()
     assert found(story.plan, without(e.GapRecorded)(story.events)) == "I1"
+
+
+def test_a_default_whose_time_ran_needs_no_gap_in_never_stop_mode_either() -> None:
+    timed = Gate("go", "Go", "Go?", OPTIONS, default_option="no", auto_advance_ms=1000, blocking=False)
+    story = given(one_activity(timed), SESSION, "never-stop").start()
+    story.when(EnterActivity(SESSION, story.now, Terms(), "main"))
+    story.when(OpenCheckpoint(SESSION, story.now, Terms(), "go"))
+    story.now += 1000
+    story.when(EnterActivity(SESSION, story.now, Terms(), "__terminal__"))
+    assert story.state.status == "complete"
+    assert found(story.plan, story.events) is None
+
+
+def test_a_confirmation_that_asked_for_a_revision_was_not_put_to_the_user_again() -> None:
+    advisory = Terms(enforcement="advisory", min_response_ms=0)
+    story = given(one_activity(Step("pay", "Pay", confirm=True)), GATED).start()
+    story.when(EnterActivity(GATED, story.now, advisory, "main"))
+    story.when(ResolveCheckpoint(GATED, story.now, advisory, "agent", "confirm-pay", "revise"))
+    story.when(EnterActivity(GATED, story.now, advisory, "__terminal__"))
+    assert [gap.detail for gap in only(story.events, e.GapRecorded)] == ["gate_passed"]
+    assert found(story.plan, story.events) is None
 
 
 def test_terms_are_loosened_only_by_the_user() -> None:

@@ -257,8 +257,9 @@ def _resolved(audit: Audit, event: e.GateResolved) -> Audit:
         shown_by=shown_by,
         set_by=set_by,
     )
-    if event.next is not None:  # the step that it confirms is to be revised
-        return replace(audit, next=event.next)
+    if event.next is not None:  # the step that it confirms is to be revised, and then confirmed anew
+        showings = {key: showing for key, showing in audit.showings.items() if key != event.key}
+        return replace(audit, next=event.next, showings=showings)
     led = {path: event.transition_to} if event.transition_to else {}
     return replace(
         audit,

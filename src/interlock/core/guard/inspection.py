@@ -404,12 +404,13 @@ class _Inspection:
                 yield I1(f"'{event.key}' was assumed in a mode that asks for it")
             yield from self._needs_gap("needs_user_approval", event.key)
             return
-        if preferences.never_stops:
-            yield from self._needs_gap("needs_user_choice", event.key)
-            return
         showing = self.audit.showings.get(event.key)
         is_timed = not gate.blocking and gate.default_option == event.option is not None
-        if not is_timed or showing is None or event.at - showing.at < (gate.auto_advance_ms or 0):
+        if is_timed and showing is not None and event.at - showing.at >= (gate.auto_advance_ms or 0):
+            return
+        if preferences.never_stops:
+            yield from self._needs_gap("needs_user_choice", event.key)
+        else:
             yield I1(f"the server answered '{event.key}' before its time, or with another option")
 
     def _needs_gap(self, detail: str, key: str) -> Verdict:

@@ -11,7 +11,7 @@ import argparse
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from bench import execution_walk, resume, session_walk, without_store
+from bench import execution_walk, guard_share, resume, session_walk, without_store
 from bench.figures import HEAD, show
 
 
@@ -26,6 +26,7 @@ def main() -> None:
         folder = Path(name)
         show(execution_walk.figures(folder / "execution", options.steps))
         show(without_store.figures(folder / "without-store"))
+        show(guard_share.figures(folder / "guard"))
         show(session_walk.figures(folder / "session"))
         for count in map(int, options.sessions.split(",")):
             show(resume.figures(folder / f"resume-{count}", count))

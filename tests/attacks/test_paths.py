@@ -195,10 +195,11 @@ def test_a14_a_round_that_the_user_asked_for_is_not_left_out(bench: Bench, surfa
                 "body": body if first == "work" else body[::-1],
             },
             *steps("last"),
+            variables=[{"name": "redo", "type": "boolean", "description": "More?", "defaultValue": True}],
         )
     )
     agent = Attacker(bench, surface, USER)
-    agent.start("test.flow", "main", redo=True)
+    agent.start("test.flow", "main")
     if surface == "navigation":
         agent.act("advance_loop", loop_id="rounds")
     if first == "work":
@@ -323,3 +324,71 @@ def test_search_going_back_before_the_beginning_is_no_way_past_a_gate(
         agent.walk("prepare", ">aside", quick=True)
     agent.walk("read", ">ship", "send", ">__terminal__", quick=True)
     held(not agent.has_entered("ship"), "the gate of 'check' was left out")
+
+
+APPROVE = {
+    "deploy": {"label": "Deploy", "effect": {"setVariable": {"approved": True}}},
+    "cancel": {"label": "Cancel"},
+}
+APPROVED = {"var": "approved", "equals": True}
+
+
+@on(*EVERY, when=["at the start", "before the gate"])
+def test_a_variable_that_only_an_answer_sets_is_never_the_agents(
+    bench: Bench, surface: str, when: str
+) -> None:
+    asked = gate("approve", *({"id": name, **option} for name, option in APPROVE.items()))
+    ship = {"id": "ship", "title": "Ship", "prompt": "Ship it.", "runCondition": APPROVED}
+    bench.write(workflow(*steps("build"), asked, ship, *steps("last")))
+    agent = Attacker(bench, surface, USER)
+    agent.start("test.flow", "main", **({"approved": True} if when == "at the start" else {}))
+    agent.do("build", approved=True)
+    agent.reach("approve", "main", approved=True)
+    agent.user_decides("approve", "cancel")
+    agent.use_decision("approve", "cancel", approved=True)
+    agent.walk("ship", "last", ">__terminal__", approved=True)
+    held(not agent.has_done("ship"), "the agent shipped what the user had cancelled")
+
+
+@on(*EVERY)
+def test_a_loop_that_ends_by_an_answer_is_not_ended_by_the_agent(bench: Bench, surface: str) -> None:
+    asked = gate("approve", *({"id": name, **option} for name, option in APPROVE.items()))
+    until = {"type": "until", "condition": APPROVED, "maxIterations": 5}
+    loop = {"type": "loop", "id": "tries", "title": "Tries", "loop": until, "body": [*steps("try"), asked]}
+    bench.write(workflow(*steps("build"), loop, *steps("last")))
+    agent = Attacker(bench, surface, USER)
+    agent.start("test.flow", "main", approved=True)
+    agent.do("build", approved=True)
+    if surface == "navigation":
+        agent.act("advance_loop", loop_id="tries", variables={"approved": True})
+    agent.walk("try", "last", ">__terminal__", approved=True)
+    held(not agent.has_done("last"), "the loop was left without the answer that ends it")
+    held(not agent.has_completed(), "the run ended without the answer that ends its loop")
+
+
+@on(*EVERY)
+def test_an_exit_that_an_answer_opens_is_not_opened_by_the_agent(bench: Bench, surface: str) -> None:
+    approve = question("approve", "Deploy?", yes=sets(approved=True), no={})
+    routes = [{"to": "ship", "condition": equals("approved", True)}, {"to": "review", "isDefault": True}]
+    review = activity("review", approve, step("look"), to="ship")
+    write_activities(bench, activity("plan", step("prepare"), to=routes), review, SHIP)
+    agent = Attacker(bench, surface, USER)
+    agent.start(approved=True)
+    agent.walk("prepare", ">ship", approved=True)
+    held(not agent.has_entered("ship"), "the agent opened an exit that only the user's answer opens")
+
+
+@on(*STEPWISE)
+def test_what_a_loop_sets_for_each_round_is_not_the_agents(bench: Bench, surface: str) -> None:
+    write_rounds(bench, "gate")
+    agent = Attacker(bench, surface, USER)
+    agent.start("test.flow", "main", envs=["staging", "PRODUCTION"])
+    agent.do("begin")
+    if surface == "navigation":
+        agent.act("advance_loop", loop_id="each")
+    agent.reach("deploy", "main", env="somewhere", currentIndex=9, currentIteration=9)
+    assert "staging" in agent.user_decides("deploy", "yes")
+    agent.use_decision("deploy", "yes", env="somewhere")
+    agent.walk("launch", env="somewhere", currentIteration=9)
+    held("somewhere" not in agent.variables.values(), "the agent has replaced the item of a round")
+    held(9 not in agent.variables.values(), "the agent has counted the rounds")

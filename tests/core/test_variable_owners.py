@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from interlock.core.definition.conditions import Compare
 from interlock.core.definition.workflow import (
@@ -373,7 +374,8 @@ class TestAnswers:
                 Option("revise", "Revise", effect=Effect({"again": True, "level": "low"})),
             ),
         )
-        loop = Loop("rework", "Rework", "doWhile", (step("do"), gate), condition=Compare("again", "==", True))
+        first = replace(step("do"), actions=(Action("set", "level"),))
+        loop = Loop("rework", "Rework", "doWhile", (first, gate), condition=Compare("again", "==", True))
         story = given(one_activity(loop, step("last"))).start(level="high").ack()
         answer(story, "review", "revise")
         assert story.state.variables == {

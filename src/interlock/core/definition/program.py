@@ -90,6 +90,7 @@ class Plan:
         self.workflow = workflow
         self.defaults = workflow.defaults()
         self.types = {known.name: known.type for known in workflow.variables if known.typed}
+        self.decided_only: Mapping[str, str] | None = None  # see `decided_only` in core/variables/roots.py
         self._programs: dict[str, Program] = {}
 
     def program(self, activity_id: str) -> Program:

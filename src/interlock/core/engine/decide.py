@@ -297,7 +297,7 @@ def _start(plan: Plan, start: StartRun) -> Decided:
             enforcement=start.terms.enforcement,
         )
     )
-    initial, notices = sound(plan, start.variables)
+    initial, notices = unowned(plan, draft.state, start.variables)
     draft.notices.extend(notices)
     if initial:
         draft.record(e.ContextSet(initial, "initial"))

@@ -11,7 +11,7 @@ from interlock.core.definition.workflow import Gate, Step
 from interlock.core.engine.decisions import given, resolved
 from interlock.core.engine.evolve import evolve
 from interlock.core.engine.gates import find_gate, is_expired, question_shown
-from interlock.core.engine.settle import due_roots, settle
+from interlock.core.engine.settle import due_roots, lacking_roots, settle
 from interlock.core.patterns import not_evaluated
 from interlock.core.run import events as e
 from interlock.core.run.commands import Decision
@@ -21,8 +21,9 @@ from interlock.core.run.output import Output
 from interlock.core.run.state import RunState
 from interlock.core.run.surface_policy import SurfacePolicy
 from interlock.core.values import Json, Variables
+from interlock.core.variables.roots import decided_only
 from interlock.core.variables.typed_values import sound
-from interlock.core.variables.writes import CHANGED, kept_notices, may_set, owners, why_owned
+from interlock.core.variables.writes import CHANGED, kept_notices, may_set, owners, rounds_of, why_owned
 
 
 class Draft:
@@ -39,6 +40,7 @@ class Draft:
         self.held: dict[str, Json] = {}
         self._answering = frozenset[str]()
         self._due = frozenset[str]()
+        self._lacking = frozenset[str]()  # what the waiting question shows and nobody has set
 
     def record(self, *events: e.Event) -> None:
         for event in events:
@@ -48,7 +50,7 @@ class Draft:
                 case e.GateResolved():
                     self._due -= {*event.roots}  # from now on the state says what it owns
                 case e.ActivityEntered() | e.LoopEntered() | e.LoopIterated() if self.held:
-                    self._due = frozenset()
+                    self._due = self._lacking = frozenset()
                     self._write()
 
     def take(self, variables: Variables, answering: Collection[str] = (), *, decided: bool = False) -> None:
@@ -65,11 +67,13 @@ class Draft:
         self.sent, self.held = {**self.sent, **taken}, {**self.held, **taken}
         self._answering = frozenset(answering)
         self._due = due_roots(self.plan, self.state, self.policy, decided=decided)
+        self._lacking = lacking_roots(self.plan, self.state, self.policy)
         self._write()
 
     def _write(self) -> None:
         """Write what was sent and is not owned by now."""
-        owned = {*owners(self.state), *self._due, *self._answering}
+        rounds = rounds_of(self.plan, self.state).keys() - self._lacking
+        owned = {*owners(self.state), *decided_only(self.plan), *rounds, *self._due, *self._answering}
         free = {name: value for name, value in self.held.items() if name not in owned}
         self.held = {name: value for name, value in self.held.items() if name in owned}
         if free:
@@ -256,6 +260,6 @@ class Draft:
             Notice("NOT_EVALUATED", f"A condition could not be evaluated and counts as met: {reason}.")
             for reason in not_evaluated()
         )
-        kept = kept_notices(self.state, self.held)
+        kept = kept_notices(self.plan, self.state, self.held)
         standing = of_mode(self.state.preferences, self.plan.workflow.recommended)
         return NO_NOTICES.plus((*self.notices, *kept, *standing, *unknown, *happened))

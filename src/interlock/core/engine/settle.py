@@ -13,6 +13,7 @@ from msgspec.structs import replace
 
 from interlock.core.definition.conditions import describe, holds, unset_in
 from interlock.core.definition.program import END, AskGate, ConfirmStep, DoStep, EnterLoop, Plan, RepeatLoop
+from interlock.core.definition.prompts import variables_in
 from interlock.core.definition.workflow import Action, Gate, Step
 from interlock.core.engine.evolve import evolve
 from interlock.core.engine.gates import (
@@ -41,7 +42,7 @@ from interlock.core.run.outcomes import (
 from interlock.core.run.state import RunState, instance
 from interlock.core.run.surface_policy import SurfacePolicy
 from interlock.core.values import Json, Missing
-from interlock.core.variables.roots import input_roots, unset_in_question
+from interlock.core.variables.roots import input_roots, root, unset_in_question
 from interlock.core.variables.typed_values import example_of, fitting
 
 MOST_EVENTS = 10_000
@@ -176,6 +177,19 @@ def due_roots(plan: Plan, state: RunState, policy: SurfacePolicy, *, decided: bo
         for name in input_roots(plan.workflow, need)
         if decided or not isinstance(scope.value(name), Missing)
     )
+
+
+def lacking_roots(plan: Plan, state: RunState, policy: SurfacePolicy) -> frozenset[str]:
+    """Name what the questions that a run in a loop has come to show and nobody has set."""
+    match next_event(plan, state, policy, 0) if state.frames else None:
+        case NeedInput(gate=Gate(), example=example):
+            return frozenset(example)
+        case NeedStep(step=step):
+            scope = plan.scope(state.variables)
+            paths = (path for need in step.user_input for path in variables_in(need.question))
+            return frozenset(root(path) for path in paths if isinstance(scope.value(path), Missing))
+        case _:
+            return frozenset()
 
 
 def _first_activity(plan: Plan, state: RunState, policy: SurfacePolicy, now: int) -> e.Event | Awaited:

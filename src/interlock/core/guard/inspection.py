@@ -72,7 +72,7 @@ from interlock.core.run.preferences import (
 )
 from interlock.core.run.questions import Question
 from interlock.core.values import Json, Variables, number_of
-from interlock.core.variables.roots import root, wanted_by_absence
+from interlock.core.variables.roots import decided_only, root, wanted_by_absence
 from interlock.core.variables.typed_values import fitting
 
 Invariant = Literal["I1", "I2", "I3", "I4", "I5", "I6", "I7", "I8", "I9"]
@@ -685,8 +685,6 @@ class _Inspection:
 
     def _written(self, event: e.ContextSet) -> Verdict:
         """Judge variables that came with a call, or with a step that is declared to set them."""
-        if event.source == "initial":
-            return
         if event.by:
             activity = self.plan.workflow.activity(self.audit.activity)
             step = activity.step(event.by) if activity is not None else None
@@ -698,9 +696,9 @@ class _Inspection:
             yield from self._agents(event.delta)
 
     def _agents(self, delta: Variables) -> Verdict:
-        """An agent writes nothing that a question owns."""
+        """An agent writes nothing that a question owns, and nothing that only answers set."""
         for name, value in delta.items():
-            owner = self.audit.owner_of(root(name))
+            owner = self.audit.owner_of(root(name)) or decided_only(self.plan).get(root(name))
             if owner is not None and self.audit.variables.get(name) != value:
                 yield I4(f"'{name}' is written, and question '{owner}' owns it")
 

@@ -5,7 +5,7 @@ A write replaces a variable whole, so that a question owns the whole of what it 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
 from interlock.core.definition.conditions import (
     AllOf,
@@ -45,6 +45,27 @@ def only_set(gate: Gate) -> frozenset[str]:
     """Name what answers to a gate set, and neither its text shows nor its condition reads."""
     seen = {root(path) for path in (*_shown_paths(gate), *variables_of(gate.condition))}
     return frozenset(root(name) for option in gate.options for name in option.effect.set_variables) - seen
+
+
+def decided_only(plan: Plan) -> Mapping[str, str]:
+    """Name the variables that only answers to required gates set, each with such a gate (rule 26).
+
+    Not those that steps or inputs supply, questions show or ask for by their absence, or modes go by.
+    """
+    if plan.decided_only is None:
+        activities = plan.workflow.activities
+        steps = [step for activity in activities for step in activity.steps()]
+        gates = [gate for activity in activities for gate in activity.gates()]
+        supplied = {root(need.key or "") for step in steps for need in step.user_input}
+        supplied |= {root(mode.activation_variable) for mode in plan.workflow.modes}
+        supplied |= {root(path) for gate in gates for path in _text_paths(gate)}
+        supplied |= {name for gate in gates for name in wanted_by_absence(gate.condition)}
+        plan.decided_only = {
+            name: deciding[0][0].id
+            for name, deciding in plan.decisions.items()
+            if name not in supplied and not any(step.sets(name) for step in steps)
+        }
+    return plan.decided_only
 
 
 def _shown_paths(gate: Gate) -> Iterator[str]:

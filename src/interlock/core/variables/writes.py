@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
 
-from interlock.core.definition.program import AskGate, ConfirmStep, DoStep, Plan
+from interlock.core.definition.program import AskGate, ConfirmStep, DoStep, EnterLoop, Plan
 from interlock.core.definition.prompts import text_of
 from interlock.core.definition.workflow import Gate, Step, UserInput
 from interlock.core.run.notices import Notice
 from interlock.core.run.state import Owner, RunState, question_path
 from interlock.core.values import MISSING, Json, Variables
-from interlock.core.variables.roots import input_roots, wanted_by_absence
+from interlock.core.variables.roots import decided_only, input_roots, wanted_by_absence
 from interlock.core.variables.typed_values import fitting, sound
 
 KEPT = "USER_VALUE_KEPT"
@@ -29,10 +29,19 @@ def unowned(
     `due` is what the question shows that the run has come to.
     """
     taken, notices = sound(plan, variables)
-    held = {*owners(state), *due}
+    held = {*owners(state), *due, *decided_only(plan), *rounds_of(plan, state)}
     kept = {name: value for name, value in taken.items() if name in held}
     free = {name: value for name, value in taken.items() if name not in held}
-    return free, [*notices, *kept_notices(state, kept)]
+    return free, [*notices, *kept_notices(plan, state, kept)]
+
+
+def rounds_of(plan: Plan, state: RunState) -> dict[str, str]:
+    """The names that the loops around the run set for each round, with the loop (rule 30)."""
+    program = plan.program(state.activity) if state.activity is not None and state.frames else None
+    heads = [program.ops[f"loop:{frame.loop}"] for frame in state.frames] if program else []
+    return {
+        name: head.loop.id for head in heads if isinstance(head, EnterLoop) for name in head.loop.variables()
+    }
 
 
 def owners(state: RunState) -> dict[str, list[tuple[str, Owner]]]:
@@ -71,15 +80,27 @@ def answered_roots(
     )
 
 
-def kept_notices(state: RunState, sent: Variables) -> Iterator[Notice]:
+def kept_notices(plan: Plan, state: RunState, sent: Variables) -> Iterator[Notice]:
     """Say which values that were sent have changed nothing, and why."""
+    owned = owners(state)
     for name, value in sent.items():
         current = state.variables.get(name, MISSING)
         if current == value or (current is MISSING and value is None):
             continue
         stays = "unset" if current is MISSING else text_of(state.variables[name])
+        if name not in owned and (setter := _only_setter(plan, state, name)):
+            yield Notice(KEPT, f"'{name}' stays {stays}: {setter}. The value that was sent is ignored.")
+            continue
         text = f"'{name}' stays {stays}: {why_owned(state, name)}. The value that was sent is ignored."
         yield Notice(KEPT, f"{text} Sent in reask, it is taken and its question is asked again.")
+
+
+def _only_setter(plan: Plan, state: RunState, name: str) -> str:
+    """Say what alone sets a variable that belongs to no question yet; empty if an agent may."""
+    if gate := decided_only(plan).get(name):
+        return f"only an answer to checkpoint '{gate}' sets it"
+    loop = rounds_of(plan, state).get(name)
+    return f"loop '{loop}' sets it for each round" if loop else ""
 
 
 def why_owned(state: RunState, name: str) -> str:

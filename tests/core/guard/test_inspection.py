@@ -125,6 +125,7 @@ def test_an_honest_log_breaks_no_promise() -> None:
         (before_answer(e.ContextSet({"version": "2.0"})), "I4"),
         (after_answer(e.ContextSet({"approved": False})), "I4"),
         (after_answer(e.ContextSet({"approved": False}, by="build")), "I4"),
+        (after_answer(e.ContextSet({"approved": False}, "initial")), "I4"),
         (after_answer(e.ContextSet({"approved": False}, "reask")), "I4"),
         (before_answer(e.QuestionDeclined("ship", "ship", "", 0, "elicitation")), "I3"),
         (before_answer(e.TermsApplied("user", "strict", "guided")), "I3"),
@@ -192,6 +193,13 @@ def test_a_confirmation_that_asked_for_a_revision_was_not_put_to_the_user_again(
     story.when(EnterActivity(GATED, story.now, advisory, "__terminal__"))
     assert [gap.detail for gap in only(story.events, e.GapRecorded)] == ["gate_passed"]
     assert found(story.plan, story.events) is None
+
+
+def test_a_step_sets_what_a_question_owns_only_after_the_answer() -> None:
+    story = given(one_activity(replace(BUILD, actions=(Action("set", "approved"),)), SHIP)).start(version="1")
+    events = story.ack().ack(VERDICT).events
+    by_step = e.ContextSet({"approved": False}, by="build")
+    assert found(story.plan, after_answer(by_step)(events)) == "I4"
 
 
 def test_terms_are_loosened_only_by_the_user() -> None:

@@ -350,6 +350,7 @@ class _Inspection:
             yield from self._channel(event)
             yield from self._came(event)
         yield from self._effects(event, asked)
+        self.completed = ""  # a step sets what a question owns only if it is completed after the answer
         if event.how == "given":
             self.given[event.key] = event.option
 

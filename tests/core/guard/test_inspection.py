@@ -202,6 +202,17 @@ def test_a_step_sets_what_a_question_owns_only_after_the_answer() -> None:
     assert found(story.plan, after_answer(by_step)(events)) == "I4"
 
 
+def test_another_answer_takes_back_what_the_earlier_one_has_set() -> None:
+    """`no` sets nothing, so that what `yes` has set is as it was before: unset."""
+    loop = Loop("again", "Again", "for", (BUILD, SHIP), count=2)
+    story = given(one_activity(loop)).start(version="1").ack().ack(VERDICT)
+    story.ack().ack({**VERDICT, "optionId": "no"})
+    assert story.state.variables.get("approved") is None
+    assert found(story.plan, story.events) is None
+    assert found(story.plan, changed(e.GateResolved, restores={})(story.events)) == "I4"
+    assert found(story.plan, changed(e.GateResolved, restores={"approved": True})(story.events)) == "I4"
+
+
 def test_terms_are_loosened_only_by_the_user() -> None:
     plan = Plan(one_activity(BUILD))
     start = e.RunStarted("test.flow", "sha256:0", "test", Preferences(), 0)

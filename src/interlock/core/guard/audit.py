@@ -41,11 +41,14 @@ class Showing(Struct, frozen=True, array_like=True):
 
 
 class Ownership(Struct, frozen=True, array_like=True):
-    """The instance of a question, and the roots that belong to it; `sets` are all that its answer set."""
+    """The instance of a question, and the roots that belong to it.
+
+    `undo` has what its answer set and nobody has written since, as it was before.
+    """
 
     key: str
     roots: tuple[str, ...]
-    sets: tuple[str, ...] = ()
+    undo: Variables = {}
 
 
 class Applied(Struct, frozen=True, array_like=True):
@@ -198,7 +201,13 @@ def _under(audit: Audit, terms: SessionTerms) -> Audit:
 
 
 def _set(audit: Audit, delta: Variables) -> Audit:
-    return replace(audit, variables=merged(audit.variables, delta)) if delta else audit
+    if not delta:
+        return audit
+    set_by = {
+        path: replace(owner, undo={name: value for name, value in owner.undo.items() if name not in delta})
+        for path, owner in audit.set_by.items()
+    }
+    return replace(audit, variables=merged(audit.variables, delta), set_by=set_by)
 
 
 def _entered(audit: Audit, event: e.ActivityEntered) -> Audit:
@@ -238,6 +247,9 @@ def _shown(audit: Audit, event: e.QuestionShown) -> Audit:
 
 def _resolved(audit: Audit, event: e.GateResolved) -> Audit:
     path = question_path(audit, event.gate)
+    before, earlier = merged(audit.variables, event.restores), audit.set_by.get(path)
+    undo = {name: before.get(name) for name in event.sets}
+    undo |= {name: earlier.undo[name] for name in undo if name in earlier.undo} if earlier else {}
     audit = _set(_asked(audit), {**event.restores, **event.sets})
     shown_by, set_by = dict(audit.shown_by), dict(audit.set_by)
     if not decides(audit, event) or event.next is not None:
@@ -245,8 +257,7 @@ def _resolved(audit: Audit, event: e.GateResolved) -> Audit:
     if event.how != "dismissed":
         set_by.pop(path, None)
     if event.sets:
-        sets = tuple(event.sets)
-        set_by[path] = Ownership(event.key, sets if decides(audit, event) else (), sets)
+        set_by[path] = Ownership(event.key, tuple(undo) if decides(audit, event) else (), undo)
     declined, asked = dict(audit.declined), question_path(audit, event.key)
     if asked in declined and is_at_least(event.channel, strength(declined[asked])):
         del declined[asked]

@@ -422,8 +422,9 @@ class _Inspection:
         """An answer does what its option declares, and nothing else."""
         where = f"the answer to '{event.key}'"
         earlier = self.audit.set_by.get(question_path(self.audit, event.gate))
-        if not event.restores.keys() <= {*(earlier.sets if earlier else ())} - event.sets.keys():
-            yield I4(f"{where} takes back what no earlier answer has set")
+        undo = earlier.undo if earlier is not None and event.option is not None else {}
+        if event.restores != {name: undo[name] for name in undo if name not in event.sets}:
+            yield I4(f"{where} does not take back what the earlier one has set, as it was before")
         if isinstance(asked.source, UserInput):
             more = event.transition_to or event.next or event.skip_activities
             if more or not {asked.source.key}.issuperset(event.sets):

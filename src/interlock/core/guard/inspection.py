@@ -100,6 +100,18 @@ _TYPES: Mapping[str, type | tuple[type, ...]] = {
     "object": Mapping,
 }
 
+MOVES = (
+    e.StepCompleted,
+    e.StepSkipped,
+    e.QuestionShown,
+    e.GatePassed,
+    e.LoopEntered,
+    e.LoopIterated,
+    e.LoopLeft,
+    e.ActivityLeft,
+    e.ActivityEntered,
+)
+
 I1, I2, I3, I4, I5, I6, I7, I8, I9 = (partial(Violation, name) for name in get_args(Invariant))
 
 
@@ -160,37 +172,27 @@ class _Inspection:
         if self.reasked and not (isinstance(event, e.QuestionShown) and self.reasked <= {*event.roots}):
             yield I4(f"{', '.join(self.reasked)} was changed, and its question is not asked again")
         self.reasked = set()
-        if isinstance(event, (e.GapResolved, e.PreferencesChanged, e.TermsApplied, e.ValidationPerformed)):
-            yield from self._terms(event)
-            return
-        is_start = isinstance(event, e.RunStarted)
-        if is_start is (self.audit.status is not None):
-            yield I7("a run starts once" if is_start else "the run has not started")
-        elif self.audit.status not in (None, "in_progress"):
-            yield I7(f"the run is {self.audit.status}")
+        if not isinstance(
+            event, (e.GapResolved, e.PreferencesChanged, e.TermsApplied, e.ValidationPerformed)
+        ):
+            yield from self._runs(event)
         yield from self._typed(_written_by(event))
-        yield from self._in_progress(event)
-
-    def _in_progress(self, event: e.Event) -> Verdict:
         match event:
+            case e.TermsApplied() | e.PreferencesChanged() | e.GapResolved():
+                yield from self._terms(event)
             case e.StepCompleted() | e.StepSkipped():
-                yield from self._nothing_open(event.step)
                 yield from self._step(event)
             case e.QuestionShown():
                 yield from self._shown(event)
             case e.GateResolved():
                 yield from self._resolved(event)
             case e.GatePassed():
-                yield from self._nothing_open(event.gate, event.key)
                 yield from self._passed(event)
             case e.LoopEntered() | e.LoopIterated() | e.LoopLeft():
-                yield from self._nothing_open(event.loop)
                 yield from self._loop(event)
             case e.ActivityLeft():
-                yield from self._nothing_open(event.activity)
                 yield from self._left(event)
             case e.ActivityEntered():
-                yield from self._nothing_open(event.activity)
                 yield from self._entered(event)
             case e.RunCompleted():
                 yield from self._ended(event)
@@ -201,9 +203,17 @@ class _Inspection:
             case _:
                 return
 
-    def _terms(
-        self, event: e.GapResolved | e.PreferencesChanged | e.TermsApplied | e.ValidationPerformed
-    ) -> Verdict:
+    def _runs(self, event: e.Event) -> Verdict:
+        """A run starts once and is in progress; nothing moves on while a question is open."""
+        is_start, status, opened = isinstance(event, e.RunStarted), self.audit.status, self.audit.open
+        if is_start is (status is not None):
+            yield I7("a run starts once" if is_start else "the run has not started")
+        elif status not in (None, "in_progress"):
+            yield I7(f"the run is {status}")
+        if opened and isinstance(event, MOVES) and getattr(event, "key", "") != opened:
+            yield I1(f"{type(event).__name__} comes while question '{opened}' is open")
+
+    def _terms(self, event: e.TermsApplied | e.PreferencesChanged | e.GapResolved) -> Verdict:
         match event:
             case e.TermsApplied():
                 if _is_looser((event.decisions, event.enforcement, event.autonomy), self.audit.terms):
@@ -212,17 +222,9 @@ class _Inspection:
                 changed = (event.policy, event.enforcement, event.effective.autonomy)
                 if _is_looser(changed, self.audit.terms) and not is_at_least(event.channel, "user"):
                     yield I6(f"the terms were loosened by channel '{event.channel}'")
-            case e.GapResolved():
-                if event.gap in self.audit.users and not is_at_least(event.channel, "user"):
-                    yield I7(
-                        f"gap {event.gap} was decided without the user, and is closed by '{event.channel}'"
-                    )
-            case _:
-                return
-
-    def _nothing_open(self, what: str, but: str = "") -> Verdict:
-        if self.audit.open not in ("", but):
-            yield I1(f"'{what}' is passed while question '{self.audit.open}' is open")
+            case e.GapResolved(gap=gap, channel=channel):
+                if gap in self.audit.users and not is_at_least(channel, "user"):
+                    yield I7(f"gap {gap} was decided without the user, and is closed by '{channel}'")
 
     # Steps
 
@@ -323,7 +325,6 @@ class _Inspection:
         if asked is None:
             yield I1(f"question '{event.key}' is shown where '{self.audit.next}' is due")
             return
-        yield from self._nothing_open(event.key, event.key)
         question = asked.question
         if (event.shown, event.question) != (question.digest, question.text):
             yield I2(f"question '{event.key}' is not shown as the variables make it")
@@ -634,8 +635,7 @@ class _Inspection:
         by_gap = by_gap and any(detail == "missing_input" for detail, _ in self.gaps)
         if not (is_decided or by_gap or (audit.next == END and not audit.rounds)):
             yield I1(f"activity '{event.activity}' is left where '{audit.next}' is due")
-        may_jump = audit.applied.never_stops or audit.applied.enforcement == "advisory"
-        by_gap = by_gap or (may_jump and any(detail in ("jump", "left_out") for detail, _ in self.gaps))
+        by_gap = by_gap or self._jumps_by_gap()
         self.jumped = not is_decided and not is_open(self.plan, audit, event.to)
         if self.jumped and not by_gap and leaves_out(self.plan, audit, event.to):
             yield I1(f"the way from '{event.activity}' to '{event.to}' leaves out something required")
@@ -643,6 +643,11 @@ class _Inspection:
             yield I1(f"activity '{event.activity}' is left, and what it leaves out is not what is recorded")
         if not (event.via == "gap" and not event.sets):
             yield from self._actions(activity.exit_actions, event.sets, f"activity '{activity.id}'")
+
+    def _jumps_by_gap(self) -> bool:
+        applied = self.audit.applied
+        may = applied.never_stops or applied.enforcement == "advisory"
+        return may and any(detail in ("jump", "left_out") for detail, _ in self.gaps)
 
     def _leads(self, to: str, target: str) -> bool:
         ends = {past_skipped(self.plan, self.audit, name) for name in (to, target)}
@@ -670,9 +675,7 @@ class _Inspection:
         gate = entrance(workflow).id
         if audit.answers.get(gate, target) != target or audit.open == gate:
             yield I1(f"activity '{target}' is entered, and another was chosen")
-        may_jump = audit.applied.never_stops or audit.applied.enforcement == "advisory"
-        by_gap = may_jump and any(detail in ("jump", "left_out") for detail, _ in self.gaps)
-        if not by_gap and leaves_out(self.plan, audit, target):
+        if not self._jumps_by_gap() and leaves_out(self.plan, audit, target):
             yield I1(f"the run begins with '{target}', which leaves out something required")
 
     def _ended(self, event: e.RunCompleted) -> Verdict:
@@ -715,23 +718,10 @@ class _Inspection:
 
 def _written_by(event: e.Event) -> Variables:
     """All variables that an event writes."""
-    match event:
-        case e.ContextSet():
-            return event.delta
-        case e.GateResolved():
-            return {**event.restores, **event.sets}
-        case (
-            e.ActivityEntered()
-            | e.ActivityLeft()
-            | e.StepCompleted()
-            | e.LoopEntered()
-            | e.LoopIterated()
-            | e.LoopLeft()
-            | e.ChildReturned()
-        ):
-            return event.sets
-        case _:
-            return {}
+    written: dict[str, Json] = {}
+    for field in ("delta", "restores", "sets"):
+        written |= getattr(event, field, {})
+    return written
 
 
 def _confirms(op: AskGate | ConfirmStep) -> Step | None:

@@ -35,7 +35,7 @@ from typing import Literal, TypeAlias, assert_never, get_args
 
 from msgspec import Struct
 
-from interlock.core.definition.conditions import Condition, Scope, holds
+from interlock.core.definition.conditions import Scope, holds
 from interlock.core.definition.program import (
     END,
     AskGate,
@@ -47,7 +47,7 @@ from interlock.core.definition.program import (
     Program,
     RepeatLoop,
 )
-from interlock.core.definition.workflow import Action, Effect, Gate, Loop, Step, UserInput, walk
+from interlock.core.definition.workflow import Action, Effect, Gate, Loop, Step, UserInput
 from interlock.core.guard.audit import Audit, learn, question_path
 from interlock.core.guard.leaving import (
     gone_back_before,
@@ -55,9 +55,9 @@ from interlock.core.guard.leaving import (
     leaves_out,
     left_behind,
     past_skipped,
-    requires_answer,
 )
 from interlock.core.guard.rendered import APPROVE, entrance, gate_question, input_id, input_question, lacking
+from interlock.core.guard.rounds import extent, goes_on, is_over, names, outer_names
 from interlock.core.run import events as e
 from interlock.core.run.channels import Channel, Strength, is_at_least, strength
 from interlock.core.run.commands import Answerable, Command, ResolveCheckpoint
@@ -71,7 +71,7 @@ from interlock.core.run.preferences import (
     SessionTerms,
 )
 from interlock.core.run.questions import Question
-from interlock.core.values import Json, Variables, number_of
+from interlock.core.values import Json, Variables
 from interlock.core.variables.roots import decided_only, root, wanted_by_absence
 from interlock.core.variables.typed_values import fitting
 
@@ -515,21 +515,22 @@ class _Inspection:
             yield from self._round_over(op, event)
 
     def _entered_loop(self, op: EnterLoop, event: e.LoopEntered | e.LoopIterated | e.LoopLeft) -> Verdict:
-        loop, extent = op.loop, self._extent(op.loop)
+        loop, declared = op.loop, extent(op.loop, self.scope)
         match event:
             case e.LoopEntered():
-                if event.next != self.program.after(op.key) or (event.total, event.items) != extent:
+                if event.next != self.program.after(op.key) or (event.total, event.items) != declared:
                     yield I8(f"loop '{loop.id}' begins with other items than it is declared over")
-                yield from self._counts(loop, 0, event.items, event.sets)
+                yield from self._named(loop, event.sets, names(self.plan, loop, 0, event.items))
             case e.LoopLeft(because="gap"):
                 if not self.audit.applied.never_stops:
                     yield I1(f"loop '{loop.id}' is left out in a mode that stops for it")
                 yield from self._needs_gap("missing_input", f"loop:{loop.id}")
             case e.LoopLeft():
+                is_stopped = self.audit.steer == "stop" if loop.steered else not goes_on(loop, self.scope)
                 passed = {
                     "passed": not holds(loop.run_condition, self.scope),
-                    "empty": extent is not None and extent[0] == 0,
-                    "condition": self.audit.steer == "stop" if loop.steered else not self._goes_on(loop),
+                    "empty": declared is not None and declared[0] == 0,
+                    "condition": is_stopped,
                 }
                 if event.next != op.after or event.sets or not passed.get(event.because, False):
                     yield I8(f"loop '{loop.id}' is passed by, and its first round is due")
@@ -541,86 +542,23 @@ class _Inspection:
         done = round_.number + 1
         match event:
             case e.LoopIterated():
-                is_over = round_.total is not None and done >= round_.total
-                if event.next != op.first or event.iteration != done or is_over:
+                is_last = round_.total is not None and done >= round_.total
+                if event.next != op.first or event.iteration != done or is_last:
                     yield I8(f"loop '{loop.id}' does not continue with round {event.iteration + 1}")
-                yield from self._counts(loop, done, round_.items, event.sets)
+                yield from self._named(loop, event.sets, names(self.plan, loop, done, round_.items))
             case e.LoopLeft():
                 if event.next != op.after:
                     yield I8(f"loop '{loop.id}' is not left to what follows it")
-                if not self._is_over(loop, event.because):
+                if not is_over(loop, event.because, self.audit, self.scope, self.gaps):
                     yield I8(f"loop '{loop.id}' is left ('{event.because}'), and its next round is due")
-                yield from self._outer_names(loop, event.sets)
+                yield from self._named(loop, event.sets, outer_names(self.plan, self.audit, loop))
             case _:
                 yield I8(f"loop '{loop.id}' begins while it runs")
 
-    def _is_over(self, loop: Loop, because: e.LeftBecause) -> bool:
-        round_, steer = self.audit.rounds[-1], self.audit.steer
-        done = round_.number + 1
-        match because:
-            case "break":
-                return loop.break_condition is not None and self._is_true(loop.break_condition)
-            case "finished":
-                return round_.total is not None and done >= round_.total
-            case "limit":
-                is_last = done >= (loop.max_iterations if round_.total is None else round_.total)
-                return is_last and ("loop_limit", loop.id) in self.gaps
-            case "condition":
-                return round_.total is None and not loop.steered and not self._goes_on(loop)
-            case "stopped":
-                return loop.steered and steer == "stop"
-            case "undecided":
-                return loop.steered and steer is None and ("loop_undecided", loop.id) in self.gaps
-            case "claimed":
-                steps = (item for item in walk(loop.body) if isinstance(item, Step))
-                is_quiet = not round_.asked and not loop.steered
-                return is_quiet and round_.total is None and not any(map(requires_answer, steps))
-            case "empty" | "passed" | "gap":
-                return False
-            case _:
-                assert_never(because)
-
-    def _is_true(self, condition: Condition) -> bool:
-        return holds(condition, self.scope, unknown=False)
-
-    def _goes_on(self, loop: Loop) -> bool:
-        if loop.kind == "until":
-            return not holds(loop.condition, self.scope, unknown=False)
-        return loop.kind in ("for", "forEach") or holds(loop.condition, self.scope)
-
-    def _extent(self, loop: Loop) -> tuple[int | None, tuple[Json, ...]] | None:
-        """How often a loop goes round, and over what; None where that is not known."""
-        if loop.kind == "forEach":
-            items = self.scope.value(loop.items or "items")
-            frozen = tuple(items[: loop.max_iterations]) if isinstance(items, (list, tuple)) else None
-            return None if frozen is None else (len(frozen), frozen)
-        if loop.kind == "for":
-            declared = loop.count if isinstance(loop.count, int) else self.scope.value(str(loop.count))
-            count = number_of(declared)
-            return None if count is None else (int(min(max(count, 0), loop.max_iterations)), ())
-        return None, ()
-
-    def _counts(self, loop: Loop, number: int, items: tuple[Json, ...], sets: Variables) -> Verdict:
-        if dict(sets) != self._names(loop, number, items):
-            yield I4(f"loop '{loop.id}' sets other names or values than those of its round")
-
-    def _outer_names(self, loop: Loop, sets: Variables) -> Verdict:
-        outer: dict[str, Json] = {}
-        for round_ in self.audit.rounds[:-1]:
-            around = self.program.ops[f"loop:{round_.loop}"]
-            if isinstance(around, EnterLoop):
-                outer |= self._names(around.loop, round_.number, round_.items)
-        inner = self._names(loop, self.audit.rounds[-1].number, self.audit.rounds[-1].items)
-        if dict(sets) != {name: outer[name] for name in inner if name in outer}:
-            yield I4(f"loop '{loop.id}' leaves other names behind than those of the loops around it")
-
-    def _names(self, loop: Loop, number: int, items: tuple[Json, ...]) -> dict[str, Json]:
-        """The names that a round of a loop sets; a value of another type than declared leaves them unset."""
-        counted, indexed, item = loop.variables()
-        written: dict[str, Json] = {counted: number + 1, indexed: number}
-        if number < len(items):
-            written[item] = items[number]
-        return {**dict.fromkeys(written), **fitting(self.plan, written)}
+    @staticmethod
+    def _named(loop: Loop, sets: Variables, names: Variables) -> Verdict:
+        if sets != names:
+            yield I4(f"loop '{loop.id}' sets other names or values than those of its round, or around it")
 
     # Activities
 

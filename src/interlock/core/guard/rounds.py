@@ -1,0 +1,86 @@
+"""The rounds of a loop: how many there are, whether another is due, and the names that each sets."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import assert_never
+
+from interlock.core.definition.conditions import Scope, holds
+from interlock.core.definition.program import EnterLoop, Plan
+from interlock.core.definition.workflow import Loop, Step, walk
+from interlock.core.guard.audit import Audit
+from interlock.core.guard.leaving import requires_answer
+from interlock.core.run.events import LeftBecause
+from interlock.core.values import Json, number_of
+from interlock.core.variables.typed_values import fitting
+
+
+def extent(loop: Loop, scope: Scope) -> tuple[int | None, tuple[Json, ...]] | None:
+    """How often a loop goes round, and over what; None where that is not known."""
+    if loop.kind == "forEach":
+        items = scope.value(loop.items or "items")
+        frozen = tuple(items[: loop.max_iterations]) if isinstance(items, (list, tuple)) else None
+        return None if frozen is None else (len(frozen), frozen)
+    if loop.kind == "for":
+        declared = loop.count if isinstance(loop.count, int) else scope.value(str(loop.count))
+        count = number_of(declared)
+        return None if count is None else (int(min(max(count, 0), loop.max_iterations)), ())
+    return None, ()
+
+
+def goes_on(loop: Loop, scope: Scope) -> bool:
+    """Say whether the condition of a loop asks for another round."""
+    if loop.kind == "until":
+        return not holds(loop.condition, scope, unknown=False)
+    return loop.kind in ("for", "forEach") or holds(loop.condition, scope)
+
+
+def is_over(
+    loop: Loop, because: LeftBecause, audit: Audit, scope: Scope, gaps: Collection[tuple[str, str]]
+) -> bool:
+    """Say whether a loop may be left after this round, for the reason that is given."""
+    round_, steer = audit.rounds[-1], audit.steer
+    done = round_.number + 1
+    match because:
+        case "break":
+            return loop.break_condition is not None and holds(loop.break_condition, scope, unknown=False)
+        case "finished":
+            return round_.total is not None and done >= round_.total
+        case "limit":
+            is_last = done >= (loop.max_iterations if round_.total is None else round_.total)
+            return is_last and ("loop_limit", loop.id) in gaps
+        case "condition":
+            return round_.total is None and not loop.steered and not goes_on(loop, scope)
+        case "stopped":
+            return loop.steered and steer == "stop"
+        case "undecided":
+            return loop.steered and steer is None and ("loop_undecided", loop.id) in gaps
+        case "claimed":
+            steps = (item for item in walk(loop.body) if isinstance(item, Step))
+            is_quiet = not round_.asked and not loop.steered
+            return is_quiet and round_.total is None and not any(map(requires_answer, steps))
+        case "empty" | "passed" | "gap":
+            return False
+        case _:
+            assert_never(because)
+
+
+def names(plan: Plan, loop: Loop, number: int, items: tuple[Json, ...]) -> dict[str, Json]:
+    """The names that a round of a loop sets; a value of another type than declared leaves them unset."""
+    counted, indexed, item = loop.variables()
+    written: dict[str, Json] = {counted: number + 1, indexed: number}
+    if number < len(items):
+        written[item] = items[number]
+    return {**dict.fromkeys(written), **fitting(plan, written)}
+
+
+def outer_names(plan: Plan, audit: Audit, loop: Loop) -> dict[str, Json]:
+    """The names of the loops around one that is left, which hold again."""
+    outer: dict[str, Json] = {}
+    ops = plan.program(audit.activity or "").ops
+    for round_ in audit.rounds[:-1]:
+        around = ops[f"loop:{round_.loop}"]
+        assert isinstance(around, EnterLoop), "a round is one of a loop"
+        outer |= names(plan, around.loop, round_.number, round_.items)
+    inner = names(plan, loop, audit.rounds[-1].number, audit.rounds[-1].items)
+    return {name: outer[name] for name in inner if name in outer}

@@ -34,9 +34,10 @@ from interlock.core.run.commands import (
     StartChild,
     Terms,
 )
-from interlock.core.run.events import ContextSet, GateResolved, QuestionShown
+from interlock.core.run.events import ContextSet, GapRecorded, GateResolved, QuestionShown
 from interlock.core.run.outcomes import Code, Decided, NeedAnswer, NeedStep, Refusal
 from interlock.core.run.output import Output
+from interlock.core.run.preferences import Mode
 from interlock.core.run.surface_policy import EXECUTION, GATED, NAVIGATION, SESSION, SurfacePolicy
 from support.story import Story, activities, given, one_activity, only
 
@@ -89,8 +90,8 @@ def reask(story: Story, **values: Any) -> Story:
     return story.when(AcknowledgeStep(story.policy, story.now, TERMS, Output("done"), reask=values))
 
 
-def begin(workflow: Workflow, policy: SurfacePolicy, **variables: Any) -> Story:
-    story = given(workflow, policy).start(**variables)
+def begin(workflow: Workflow, policy: SurfacePolicy, mode: Mode = "guided", **variables: Any) -> Story:
+    story = given(workflow, policy, mode).start(**variables)
     if policy in (SESSION, GATED):
         story.when(EnterActivity(policy, story.now, TERMS, workflow.initial or "main"))
     return story
@@ -310,6 +311,25 @@ class TestShown:
         story = given(one_activity(DEPLOY, step("send")), mode="never-stop").start(at=STAGING)
         story.ack(at=PRODUCTION)
         assert story.state.variables == {"at": PRODUCTION, "approved": True}
+
+
+class TestWholeQuestions:
+    @EVERY
+    def test_in_never_stop_mode_what_a_question_lacks_is_a_gap(self, policy: SurfacePolicy) -> None:
+        story = begin(one_activity(DEPLOY, step("send")), policy, "never-stop")
+        put(story, "deploy")
+        (gap,) = only(story.events, GapRecorded)
+        assert gap.summary == "Checkpoint 'deploy' was put without 'at.host', which nobody has set."
+        assert (gap.severity, gap.key) == ("critical", "deploy")
+        put(story, "deploy")
+        assert len(only(story.events, GapRecorded)) == 1, "the same question is put once"
+
+    @EVERY
+    def test_a_whole_question_leaves_no_gap(self, policy: SurfacePolicy) -> None:
+        story = begin(one_activity(DEPLOY, step("send")), policy, "never-stop", at=STAGING)
+        put(story, "deploy")
+        assert only(story.events, QuestionShown)
+        assert not only(story.events, GapRecorded)
 
 
 class TestSetters:

@@ -15,11 +15,15 @@ from tools.search.workflows import START, workflow_of
 
 
 def rules(
-    kinds: list[str], *batches: list[dict[str, Any]], shape: str = "one", policy: str = "user"
+    kinds: list[str],
+    *batches: list[dict[str, Any]],
+    shape: str = "one",
+    policy: str = "user",
+    mode: str = "guided",
 ) -> list[str]:
     """Return the rules that a log breaks, a list of events a command."""
     oracle, seen, broken = Oracle(workflow_of(kinds, shape)), Seen(), list[str]()
-    started = {"kind": "run_started", "preferences": {}, "policy": policy}
+    started = {"kind": "run_started", "preferences": {"autonomy": mode}, "policy": policy}
     for batch in (
         [started, {"kind": "context_set", "delta": START, "source": "initial"}, entered()],
         *batches,
@@ -45,7 +49,7 @@ def left(to: str = "__terminal__") -> dict[str, Any]:
 
 
 def shown(gate: str = "g1", digest: str = "d") -> dict[str, Any]:
-    return {"kind": "question_shown", "gate": gate, "shown": digest, "at": 0}
+    return {"kind": "question_shown", "key": gate, "gate": gate, "shown": digest, "at": 0}
 
 
 def answered(gate: str = "g1", option: str = "yes", channel: str = "console", **more: Any) -> dict[str, Any]:
@@ -161,6 +165,15 @@ def test_a_variable_has_its_type() -> None:
 
 def test_a_question_is_shown_whole() -> None:
     assert rules(["gate"], [sent(target=None)], [shown()]) == ["whole"]
+
+
+def test_in_never_stop_mode_what_a_question_lacks_is_a_gap() -> None:
+    gap = {"kind": "gap_recorded", "key": "g1", "severity": "critical", "category": "unexpected"}
+    other, named = ({**gap, "summary": f"put without '{name}'"} for name in ("plan", "target"))
+    unset, never = [sent(target=None)], "full_auto_never_stop"
+    assert rules(["gate"], unset, [shown(), named], mode=never) == []
+    assert rules(["gate"], unset, [shown(), other], mode=never) == ["whole"]
+    assert rules(["gate"], unset, [shown(), named]) == ["whole"]
 
 
 def test_a_question_that_is_asked_again_has_no_answer() -> None:

@@ -14,11 +14,13 @@ The path is one that the workflow declares: no loop is left while its next round
 by an open exit, by an answered option, or back to where the run has been. Any other target passes by whatever
 is asked in the activities on declared paths to it.
 
-A question is shown whole, with all that it names. An instance that is due has an answer by a channel that the
-terms accept, given in its own pass, to the digest that was last shown for it. From the answer on no agent
-changes what the question showed (until it is asked anew) or sets, but by completing a step declared to
-set it and does not stand before the gate in the same pass; and no agent talks a question away by changing its
-condition after it was shown. A question that is asked again has no answer.
+A question is shown whole, with all that it names; in never-stop mode what it lacks is a gap that names it.
+
+An instance that is due has an answer by a channel that the terms accept, given in its own pass, to the digest
+that was last shown for it. From the answer on no agent changes what the question showed (until it is asked
+anew) or sets, but by completing a step declared to set it and does not stand before the gate in the same
+pass; and no agent talks a question away by changing its condition after it was shown. A question that is
+asked again has no answer.
 
 Under strict enforcement in guided and stop mode each breach is a violation at once; in never-stop and under
 advisory enforcement, if the run ends `complete` all the same.
@@ -83,6 +85,7 @@ class _Reading:
     def __init__(self, oracle: Oracle, seen: Seen, events: Sequence[Event]) -> None:
         self.oracle, self.data, self.seen = oracle, oracle.data, seen.copied()
         self.completed = {at: it["step"] for at, it in enumerate(events) if it["kind"] == "step_completed"}
+        self.gaps = [event for event in events if event["kind"] == "gap_recorded"]
         self.fresh: dict[str, int] = {}  # what answers of this command own, by where they stand in it
         self.violations: list[Violation] = []
 
@@ -185,10 +188,16 @@ class _Reading:
         if question is None or key is None:
             return
         unset = sorted(name for name in question.shows if self.value(name) is None)
-        self.judge("whole", bool(unset), f"{question.id} was shown without {', '.join(unset)}")
+        lacks = bool(unset) and not self.is_gap(event["key"], unset)
+        self.judge("whole", lacks, f"{question.id} was shown without {', '.join(unset)}")
         before = self.seen.shown.get(key)
         bent = before is not None and before.bent and not self.holds(question.when)
         self.seen.shown[key] = Showing(event["shown"], event["at"], bent)
+
+    def is_gap(self, key: str, unset: Sequence[str]) -> bool:
+        """Say whether this command discloses, in never-stop mode, what a question was shown without."""
+        told = " ".join(it["summary"] for it in self.gaps if it.get("key") == key)
+        return self.seen.mode == NEVER_STOP and all(f"'{name}'" in told for name in unset)
 
     def answer(self, index: int, event: Event) -> None:
         """Take an answer that counts: from now on it owns what the question showed and what it sets."""

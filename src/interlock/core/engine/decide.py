@@ -18,7 +18,7 @@ from interlock.core.engine.evolve import evolve
 from interlock.core.engine.gates import find_gate, loops_around, question_shown
 from interlock.core.engine.loops import again, begun, extent_of, items_of
 from interlock.core.engine.paths.transitions import enter
-from interlock.core.engine.settle import awaited, due_roots, entered
+from interlock.core.engine.settle import awaited, consequences, due_roots, entered
 from interlock.core.guard.audit import Audit, learn
 from interlock.core.guard.inspection import inspect
 from interlock.core.run import events as e
@@ -209,7 +209,7 @@ def _asked_again(plan: Plan, state: RunState, command: _Progress) -> Decided | R
         outcome = outcome_of(plan, state, replace(command, reask={}, variables={**command.variables, **free}))
         kept = [Notice(KEPT, _not_here(state, name)) for name in anew]
         return replace(outcome, notices=outcome.notices.plus([*notices, *kept]))
-    draft.record(e.ContextSet({**free, **anew}, "reask"), shown)
+    draft.record(e.ContextSet({**free, **anew}, "reask"), shown, *consequences(shown))
     text = f"Checkpoint '{shown.gate}' is asked again. Nothing else of the call was done: send it once more"
     draft.notice("ASKED_AGAIN", f"{text} after the answer.")
     return draft.decided()

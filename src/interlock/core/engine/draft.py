@@ -11,7 +11,7 @@ from interlock.core.definition.workflow import Gate, Step
 from interlock.core.engine.decisions import given, resolved
 from interlock.core.engine.evolve import evolve
 from interlock.core.engine.gates import find_gate, is_expired, question_shown
-from interlock.core.engine.settle import due_roots, lacking_roots, settle
+from interlock.core.engine.settle import consequences, due_roots, lacking_roots, settle
 from interlock.core.patterns import not_evaluated
 from interlock.core.run import events as e
 from interlock.core.run.commands import Decision
@@ -164,7 +164,7 @@ class Draft:
         )
         opened = self.state.open
         if opened is None or (opened.key, opened.shown, opened.agent) != (shown.key, shown.shown, agent):
-            self.record(shown)
+            self.record(shown, *consequences(shown))
 
     def put(self, answers: Iterable[e.GateResolved]) -> Iterator[e.Event]:
         """Yield the answers to a step's own questions, each after the question as it was put."""

@@ -23,7 +23,7 @@ from interlock.core.run import events as e
 from interlock.core.run.questions import Question
 from interlock.core.run.state import RunState, instance
 from interlock.core.values import Json
-from interlock.core.variables.roots import gate_roots
+from interlock.core.variables.roots import gate_roots, unset_in_question
 
 
 class FoundGate(Struct, frozen=True):
@@ -238,5 +238,13 @@ def question_shown(
     if opened is not None and (opened.key, opened.shown) == (key, question.digest):
         now = opened.opened_at
     return e.QuestionShown(
-        key, gate.id, now, question.digest, question.text, question.roots, surface=surface, agent=agent
+        key,
+        gate.id,
+        now,
+        question.digest,
+        question.text,
+        question.roots,
+        surface=surface,
+        agent=agent,
+        unset=unset_in_question(plan.scope(state.variables), gate),
     )

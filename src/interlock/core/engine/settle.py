@@ -101,7 +101,7 @@ def _circle(
 
 
 def consequences(event: e.Event) -> tuple[e.Event, ...]:
-    """Return the gaps that an automatic event causes: a loop cut short or not steered, an assumption."""
+    """Return the gaps that an event causes: a loop cut short or not steered, an assumption, unset names."""
     match event:
         case e.LoopLeft(because="limit"):
             text = f"Loop '{event.loop}' was left at its limit of {event.iterations} iterations."
@@ -112,6 +112,10 @@ def consequences(event: e.Event) -> tuple[e.Event, ...]:
         case e.ActivityLeft(via="closed"):
             text = f"The run ended in activity '{event.activity}': the conditions of all its exits are false."
             return (e.GapRecorded("warning", "unexpected", "exits_closed", text, event.activity),)
+        case e.QuestionShown(unset=(_, *_)):
+            listed = ", ".join(f"'{path}'" for path in event.unset)
+            text = f"Checkpoint '{event.gate}' was put without {listed}, which nobody has set."
+            return (e.GapRecorded("critical", "unexpected", "missing_input", text, event.key),)
         case e.GateResolved(how="assumed"):
             text = f"'{event.question}' was not asked; assumed: {event.option}."
             return (e.GapRecorded("info", "user_only_dependency", "needs_user_approval", text, event.key),)
@@ -286,7 +290,7 @@ def _put(
 
 
 def unwhole(plan: Plan, state: RunState, gate: Gate) -> NeedInput | None:
-    """Return what a question lacks before it can be put; in never-stop mode nobody reads it."""
+    """Return what a question lacks before it can be put; in never-stop mode that is a gap."""
     unset = () if state.preferences.never_stops else unset_in_question(plan.scope(state.variables), gate)
     if not unset:
         return None

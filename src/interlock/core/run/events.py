@@ -101,7 +101,8 @@ class QuestionShown(RunEvent, frozen=True, tag="question_shown"):
     """A question as it was put: its text, the digest that an answer must name, the roots that it owns.
 
     `at` is when it was first put in these words, `surface` where, `agent` the worker that yielded it.
-    `input` says that it is a step's own question, which leaves the step pending.
+    `input` says that it is a step's own question, which leaves the step pending. `unset` are the variables
+    that its texts lack, in never-stop mode only: elsewhere a question is whole.
     """
 
     key: str
@@ -113,6 +114,7 @@ class QuestionShown(RunEvent, frozen=True, tag="question_shown"):
     surface: str = ""
     agent: str = ""
     input: bool = False
+    unset: tuple[str, ...] = ()
 
 
 class GateResolved(RunEvent, frozen=True, tag="gate_resolved"):

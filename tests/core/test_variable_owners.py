@@ -522,10 +522,11 @@ class TestAskingAgain:
         assert "'approved' stays as it is" in story.said
 
     @EVERY
-    def test_it_is_not_asked_without_what_it_shows(self, policy: SurfacePolicy) -> None:
+    @pytest.mark.parametrize("value", [None, {}], ids=str)
+    def test_it_is_not_asked_without_what_it_shows(self, policy: SurfacePolicy, value: Any) -> None:
         story = begin(one_activity(DEPLOY, step("send")), policy, at=STAGING)
         answer(story, "deploy", "yes")
-        reask(story, at=None)
+        reask(story, at=value)
         assert story.state.variables["at"] == STAGING
         assert "'at' stays as it is" in story.said
 

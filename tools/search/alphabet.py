@@ -37,7 +37,7 @@ VALUES: Mapping[str, Sequence[Any]] = {
     "boolean": (True, False, "true", None),
     "string": ("PRODUCTION", None, ["PRODUCTION"]),
     "array": (["PRODUCTION"], [], "PRODUCTION"),
-    "object": ({"host": "PRODUCTION"}, None),
+    "object": ({"host": "PRODUCTION"}, {}, None),
 }
 FORMS: Mapping[Form, str] = {
     "first": "the form is accepted with its first option",

@@ -18,7 +18,7 @@ from interlock.core.engine.evolve import evolve
 from interlock.core.engine.gates import find_gate, loops_around, question_shown
 from interlock.core.engine.loops import again, begun, extent_of, items_of
 from interlock.core.engine.paths.transitions import enter
-from interlock.core.engine.settle import awaited, consequences, due_roots, entered
+from interlock.core.engine.settle import awaited, due_roots, entered
 from interlock.core.guard.audit import Audit, learn
 from interlock.core.guard.inspection import inspect
 from interlock.core.run import events as e
@@ -52,7 +52,7 @@ from interlock.core.run.outcomes import (
 from interlock.core.run.state import RunState, instance
 from interlock.core.run.surface_policy import EXECUTION
 from interlock.core.values import Variables
-from interlock.core.variables.roots import only_set
+from interlock.core.variables.roots import only_set, unset_in_question
 from interlock.core.variables.typed_values import sound
 from interlock.core.variables.writes import KEPT, owners, unowned
 
@@ -209,7 +209,7 @@ def _asked_again(plan: Plan, state: RunState, command: _Progress) -> Decided | R
         outcome = outcome_of(plan, state, replace(command, reask={}, variables={**command.variables, **free}))
         kept = [Notice(KEPT, _not_here(state, name)) for name in anew]
         return replace(outcome, notices=outcome.notices.plus([*notices, *kept]))
-    draft.record(e.ContextSet({**free, **anew}, "reask"), shown, *consequences(shown))
+    draft.record(e.ContextSet({**free, **anew}, "reask"), shown)
     text = f"Checkpoint '{shown.gate}' is asked again. Nothing else of the call was done: send it once more"
     draft.notice("ASKED_AGAIN", f"{text} after the answer.")
     return draft.decided()
@@ -230,15 +230,16 @@ def _shown_again(draft: Draft, values: Variables, agent: str) -> e.QuestionShown
     found = find_gate(plan, state, path.partition("/")[2])
     if owner is None or owner.visit != state.visit or found is None:
         return None
-    if None in values.values() or not values.keys().isdisjoint(only_set(found.gate)):
+    if not values.keys().isdisjoint(only_set(found.gate)):
         return None
     if state.open is not None and state.open.key != owner.key:
         return None
     here = replace(state, frames=state.frames[: len(loops_around(plan, state, found))])
     changed = evolve(state, e.ContextSet(values))
-    if instance(here, found.gate.id) != owner.key or not holds(
-        found.gate.condition, plan.scope(changed.variables)
-    ):
+    scope = plan.scope(changed.variables)
+    if instance(here, found.gate.id) != owner.key or not holds(found.gate.condition, scope):
+        return None
+    if None in values.values() or unset_in_question(scope, found.gate):
         return None
     return question_shown(
         plan,

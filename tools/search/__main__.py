@@ -1,6 +1,6 @@
 """Search for ways past a gate, and walk the same workflows honestly; print figures and stories.
 
-    python -m tools.search [--seed N] [--seconds 120] [--processes 2] [--most 1000]
+    python -m tools.search [--seed N] [--seconds 120] [--processes 2] [--most 1000] [--whole]
 
 The exit code is 1 if a violation was found, or an honest agent did not come to the end.
 """
@@ -26,8 +26,12 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=120)
     parser.add_argument("--processes", type=int, default=2)
     parser.add_argument("--most", type=int, default=MOST, help="states of a workflow under one setting")
+    parser.add_argument("--whole", action="store_true", help="search workflows of two items to their end")
     options = parser.parse_args()
-    figures = search_in_parallel(options.seed, options.seconds, options.processes, most=options.most)
+    whole = options.seconds if options.whole else 0
+    figures = search_in_parallel(
+        options.seed, options.seconds, options.processes, most=options.most, whole=whole
+    )
     walked = walk_all(islice(all_workflows(options.seed), WALKED), MAIN, options.seconds / 4)
     for found in figures.first.values():
         print(story(minimised(found)), end="\n\n")

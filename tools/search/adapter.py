@@ -24,9 +24,10 @@ from interlock.core.run.events import Event, GateResolved, QuestionDeclined
 from interlock.core.run.outcomes import Ask, Awaited, Code, Decided, NeedAnswer, NeedStep, Refusal
 from interlock.core.run.preferences import PRESETS, DecisionPolicy, Enforcement, Mode
 from interlock.core.run.questions import Question
-from interlock.core.run.state import RunState
+from interlock.core.run.state import Owner, RunState
 from interlock.core.run.surface_policy import POLICIES, SurfacePolicy
 from interlock.core.values import Json
+from interlock.core.variables.typed_values import sound
 
 NOW = 1_000_000
 LATER = 2_000_000  # after the time of every non-blocking gate
@@ -68,8 +69,25 @@ class Position:
 
     @property
     def key(self) -> bytes:
-        """What tells positions apart."""
-        return _packed((self.state, dict(self.decisions), dict(self.kept)))
+        """What tells positions apart: all but what no rule reads, and which number a visit has."""
+        state = msgspec.structs.replace(
+            self.state,
+            visit=0,
+            answered=0,
+            resumed={},
+            completed=(),
+            shown=_aged(self.state, self.state.shown),
+            decided=_aged(self.state, self.state.decided),
+        )
+        return _packed((state, dict(self.decisions), dict(self.kept)))
+
+
+def _aged(state: RunState, owners: Mapping[str, Owner]) -> dict[str, Owner]:
+    """Return what questions own, with visits that say only whether they are over."""
+    return {
+        path: msgspec.structs.replace(owner, visit=int(owner.visit == state.visit))
+        for path, owner in owners.items()
+    }
 
 
 @dataclass(frozen=True)
@@ -117,7 +135,7 @@ class Engine:
         if isinstance(outcome, Refusal):
             return self._refused(position, outcome)
         if outcome.blockers:
-            kept = {**position.kept, **getattr(command, "variables", {})}
+            kept = self._kept({**position.kept, **getattr(command, "variables", {})}, position.state)
             declines = [event for event in outcome.events if isinstance(event, QuestionDeclined)]
             left = _without_used(position.decisions, outcome.events)
             audit = learned(position.audit, declines)
@@ -125,6 +143,11 @@ class Engine:
             return Sent(after, _plain(outcome.events), str(outcome.blockers[0].code))
         after = Position(outcome.state, audit=learned(position.audit, outcome.events))
         return Sent(after, _plain(outcome.events))
+
+    def _kept(self, variables: Mapping[str, Json], state: RunState) -> dict[str, Json]:
+        """Return what a blocked attempt has sent and a later one could still write."""
+        taken, _ = sound(self.plan, variables)
+        return {name: value for name, value in taken.items() if state.variables.get(name) != value}
 
     def _outcome(self, position: Position, command: Command, form: Form) -> Decided | Refusal:
         """Decide a command, again with the answers where the user is asked first."""

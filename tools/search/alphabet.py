@@ -19,6 +19,7 @@ from interlock.core.engine.gates import find_gate
 from interlock.core.run import commands as c
 from interlock.core.run.outcomes import NeedAnswer, NeedStep
 from interlock.core.run.output import Output
+from interlock.core.variables.typed_values import sound
 from tools.search.adapter import LATER, NOW, Engine, Form, Position, Setting, answered
 from tools.search.compiled import ARTIFACT, compiled
 from tools.search.workflows import (
@@ -36,6 +37,7 @@ AGENT = "worker"
 VALUES: Mapping[str, Sequence[Any]] = {
     "boolean": (True, False, "true", None),
     "string": ("PRODUCTION", None, ["PRODUCTION"]),
+    "any": ("PRODUCTION", None),
     "array": (["PRODUCTION"], [], "PRODUCTION"),
     "object": ({"host": "PRODUCTION"}, {}, None),
 }
@@ -77,8 +79,13 @@ class Alphabet:
         self.data = data
         self.engine = engine
         self.deltas = [{}, *deltas(data)]
+        self.taken = list(_taken(engine.plan, self.deltas))
         self.has_forms = engine.setting.terms.asks_by_form
-        self.has_timer = any(isinstance(item, GateData) and item.waits_ms for item in data.items())
+        self.timed = {
+            activity.id
+            for activity in data.activities
+            if any(isinstance(item, GateData) and item.waits_ms for item in flat(activity.items))
+        }
 
     def moves(self, position: Position) -> Iterator[Move]:
         """Yield every move at a position, the user's first; where a gate waits for a time, later ones too."""
@@ -88,10 +95,11 @@ class Alphabet:
 
     def _moves(self, position: Position) -> Iterator[Move]:
         yield from self._user_moves(position)
+        has_timer = position.state.activity in self.timed
         for move in self._agent_moves(position):
             yield move
             match move.command:
-                case c.AcknowledgeStep() | c.EnterActivity() | c.ResolveCheckpoint() if self.has_timer:
+                case c.AcknowledgeStep() | c.EnterActivity() | c.ResolveCheckpoint() if has_timer:
                     if not move.writes:
                         yield Move(f"later: {move.label}", replace(move.command, now=LATER))
             if self.has_forms and move.command is not None and not move.writes:
@@ -117,6 +125,16 @@ class Alphabet:
             case "navigation":
                 yield from self._actions(position)
 
+    def _brought(self, position: Position, *, is_first: bool) -> Sequence[dict[str, Any]]:
+        """Return the writes that may come with a call: all with the first of several that are alike.
+
+        The others bring those that are taken and change something.
+        """
+        if is_first:
+            return self.deltas
+        known = position.state.variables
+        return [{}, *(it for it in self.taken if any(known.get(name) != value for name, value in it.items()))]
+
     def _user_moves(self, position: Position) -> Iterator[Move]:
         setting, state = self.engine.setting, position.state
         for question in self.engine.questions(position):
@@ -137,8 +155,8 @@ class Alphabet:
     def _acknowledgements(self, position: Position) -> Iterator[Move]:
         setting, pending = self.engine.setting, self.engine.awaited(position)
         outputs = [*self._outputs(pending), *_closing_gaps(position)]
-        for words, output in outputs:
-            for delta in self.deltas:
+        for index, (words, output) in enumerate(outputs):
+            for delta in self._brought(position, is_first=index == 0):
                 yield Move(
                     f"ack {words}{_with(delta)}",
                     c.AcknowledgeStep(
@@ -188,7 +206,8 @@ class Alphabet:
         manifests = list(_manifests(activity))
         for target in targets:
             for words, claimed in manifests:
-                for delta in self.deltas:
+                is_first = target == targets[0] and not words
+                for delta in self._brought(position, is_first=is_first):
                     call = c.EnterActivity(
                         setting.policy,
                         NOW,
@@ -222,7 +241,7 @@ class Alphabet:
         verb, agent = ("yield_checkpoint", AGENT) if is_session else ("get_checkpoint", "")
         for gate in asked if position.state.active is None else ():
             for words, claimed in manifests:
-                for delta in self.deltas:
+                for delta in self._brought(position, is_first=not words):
                     call = c.OpenCheckpoint(
                         setting.policy,
                         NOW,
@@ -244,10 +263,10 @@ class Alphabet:
         answer = c.ResolveCheckpoint(
             setting.policy, NOW, setting.terms, "agent", gate, decisions=position.decisions
         )
-        for option in found.gate.options if found else ():
+        for number, option in enumerate(found.gate.options if found else ()):
             chosen = replace(answer, option=option.id)
             for words, claimed in manifests if setting.surface == "gated" else [("", ())]:
-                for delta in self.deltas:
+                for delta in self._brought(position, is_first=not number and not words):
                     label = f"respond_checkpoint {gate} {option.id}{words}{_with(delta)}"
                     yield Move(label, replace(chosen, variables=delta, claims=claimed))
             forged = {
@@ -265,6 +284,7 @@ class Alphabet:
         setting, state = self.engine.setting, position.state
         activity = self.data.activity(state.activity)
         policy, terms, decisions = setting.policy, setting.terms, position.decisions
+        brought = self._brought(position, is_first=False)
         for delta in self.deltas:
             for item in flat(activity.items) if activity else ():
                 match item:
@@ -273,6 +293,8 @@ class Alphabet:
                             ("", Output()),
                             (" with output", honest_output(item.id, self.data)),
                         ):
+                            if words and delta not in brought:
+                                continue
                             step = c.AcknowledgeStep(
                                 policy, NOW, terms, output, delta, item.id, decisions, reports=False
                             )
@@ -284,12 +306,16 @@ class Alphabet:
                         )
             for gate in gates(activity) if activity else ():
                 found = find_gate(self.engine.plan, state, gate)
-                for option in found.gate.options if found else ():
+                for number, option in enumerate(found.gate.options if found else ()):
+                    if number and delta not in brought:
+                        continue
                     answer = c.ResolveCheckpoint(
                         policy, NOW, terms, "agent", gate, option.id, variables=delta, decisions=decisions
                     )
                     yield Move(f"respond_to_checkpoint {gate} {option.id}{_with(delta)}", answer)
-            for target in (*(each.id for each in self.data.activities), END):
+            for number, target in enumerate((*(each.id for each in self.data.activities), END)):
+                if number and delta not in brought:
+                    continue
                 yield Move(
                     f"transition {target}{_with(delta)}",
                     c.EnterActivity(policy, NOW, terms, target, variables=delta),
@@ -366,10 +392,20 @@ def _closing_gaps(position: Position) -> Iterator[tuple[str, Output]]:
 def deltas(data: WorkflowData) -> Iterator[dict[str, Any]]:
     """Yield what an agent may write to the variables that questions and loops show, read or set."""
     for name in dict.fromkeys(_names(data)):
-        for value in VALUES[TYPES.get(name, "string")]:
+        for value in VALUES[TYPES.get(name, "any")]:
             yield {name: value}
-        if TYPES.get(name) in ("object", "boolean", "string"):
+        if TYPES.get(name) != "array":
             yield {f"{name}.host": "PRODUCTION"}
+
+
+def _taken(plan: Plan, sent: Sequence[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    """Yield the different values that writes lead to."""
+    known = list[dict[str, Any]]()
+    for delta in sent:
+        written, _ = sound(plan, delta)
+        if written and written not in known:
+            known.append(written)
+            yield delta
 
 
 def _names(data: WorkflowData) -> Iterator[str]:

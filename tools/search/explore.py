@@ -6,7 +6,7 @@ Positions that took few commands and few writes of variables come first.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
 from heapq import heappop, heappush
@@ -19,12 +19,14 @@ from tools.search.adapter import Engine, Position, Sent, Setting, Surface
 from tools.search.alphabet import Move, alphabets
 from tools.search.oracle import USER, Oracle, Violation
 from tools.search.seen import Seen
-from tools.search.workflows import START, WorkflowData, larger, questions, two_items
+from tools.search.workflows import START, WorkflowData, larger, questions, spread, two_items
 
 DEPTH = 5
 WRITES = 2  # commands of a run that bring variables, at most
 GUARD_REFUSED = "GUARD_REFUSED"
 MOST = 1000  # states of one workflow under one setting
+WHOLE = 100_000  # the same where it is searched to its end; far more than any has
+SMALL = frozenset(data.name for data in two_items() if any(questions(data)))
 
 
 @dataclass(frozen=True)
@@ -37,6 +39,12 @@ class Node:
     writes: int = 0
     parent: Node | None = None
     move: Move | None = None
+
+    def key(self) -> Hashable:
+        """What tells nodes apart; after the end of a run only its gaps do."""
+        if self.seen.status:
+            return self.seen.status, self.position.state.gap_list
+        return self.position.key, self.seen.key()
 
     def story(self) -> tuple[Move, ...]:
         """Return the moves that led here."""
@@ -65,6 +73,7 @@ class Figures:
     workflows: int = 0
     runs: int = 0
     whole: int = 0
+    small: int = 0
     states: int = 0
     commands: int = 0
     ended: int = 0
@@ -72,16 +81,18 @@ class Figures:
     violations: Counter[str] = field(default_factory=Counter)
     judged: Counter[str] = field(default_factory=Counter)
     kinds: Counter[str] = field(default_factory=Counter)
+    settings: Counter[str] = field(default_factory=Counter)
     first: dict[tuple[str, str], Found] = field(default_factory=dict)
 
     def add(self, other: Figures) -> None:
         """Take in the figures of another part of the search."""
-        for name in ("workflows", "runs", "whole", "states", "commands", "ended"):
+        for name in ("workflows", "runs", "whole", "small", "states", "commands", "ended"):
             setattr(self, name, getattr(self, name) + getattr(other, name))
         self.seconds = max(self.seconds, other.seconds)
         self.violations += other.violations
         self.judged += other.judged
         self.kinds += other.kinds
+        self.settings += other.settings
         for found in other.first.values():
             self.note(found)
 
@@ -99,6 +110,10 @@ class Figures:
             f"{self.workflows} workflows, {self.runs} searches ({self.whole} to their end), "
             f"{self.states} states, {self.commands} commands, {self.ended} runs ended, {rate:.0f} states/s"
         )
+        if self.small:
+            every = len(SMALL) * len(MAIN)
+            yield f"two items: {self.small} of {every} searches to their end, with one write a run"
+        yield f"states by setting: {_listed(self.settings)}"
         yield f"states by item: {_listed(self.kinds)}"
         yield f"rules applied: {_listed(self.judged)}"
         yield f"violations: {_listed(self.violations) or 'none'}"
@@ -114,34 +129,37 @@ def explore(
     figures: Figures,
     *,
     depth: int = DEPTH,
+    writes: int = WRITES,
     most: int = MOST,
     until: float = float("inf"),
     rule: str = "",
-) -> None:
-    """Search one workflow under one setting, the shortest runs first; breaking `rule` ends the search.
+) -> bool:
+    """Search one workflow under one setting, the shortest runs first, and say whether to the end.
 
+    Breaking `rule` ends the search.
     A rewind is no move: every position that was found is gone on from in every way.
     """
     surfaces, oracle = alphabets(data, setting), Oracle(data)
     sent = surfaces[0].engine.start(START)
     seen, violations = oracle.read(Seen(), sent.events)
     assert not violations, violations
-    known, kinds = {(sent.position.key, seen.key())}, data.name.partition("[")[2].rstrip("]").split("+")
-    waiting = [(0, 0, Node(sent.position, seen))]
+    start = Node(sent.position, seen)
+    known, kinds = {start.key()}, data.name.partition("[")[2].rstrip("]").split("+")
+    waiting = [(0, 0, start)]
     while waiting and len(known) < most and perf_counter() < until:
         if figures.violations[rule]:
             break
         _, _, node = heappop(waiting)
         moves = ((alphabet.engine, move) for alphabet in surfaces for move in alphabet.moves(node.position))
         for engine, move in moves:
-            if move.writes and node.writes == WRITES:
+            if move.writes and node.writes == writes:
                 continue
             reached, wrong = _after(engine, oracle, node, move)
             figures.commands += 1
             for violation in wrong:
                 figures.violations[violation.rule] += 1
                 figures.note(Found(data, setting, violation, reached.story()))
-            if reached is node or (key := (reached.position.key, reached.seen.key())) in known:
+            if reached is node or (key := reached.key()) in known:
                 continue
             known.add(key)
             figures.ended += bool(reached.seen.status)
@@ -152,6 +170,8 @@ def explore(
     figures.states += len(known)
     figures.judged += oracle.judged
     figures.kinds.update(dict.fromkeys(kinds, len(known)))
+    figures.settings[f"{setting.decisions} {setting.enforcement} {setting.mode}"] += len(known)
+    return not waiting
 
 
 def _after(engine: Engine, oracle: Oracle, node: Node, move: Move) -> tuple[Node, Sequence[Violation]]:
@@ -197,19 +217,25 @@ OTHERS = tuple(
 
 
 def search(
-    workflows: Iterable[WorkflowData], seconds: float, *, depth: int = DEPTH, most: int = MOST, least: int = 0
+    workflows: Iterable[WorkflowData], seconds: float, *, most: int = MOST, least: int = 0, whole: float = 0
 ) -> Figures:
     """Search workflows one after the other until the time is over, and at least so many states.
 
     Each is searched on every surface under policy `user`, strict and guided, and under one other setting.
+    Those of two items are searched to their end, for `whole` seconds at most.
     """
     began, figures = perf_counter(), Figures()
     for index, data in enumerate(workflows):
-        for setting in (*MAIN, OTHERS[index % len(OTHERS)]):
-            until = began + seconds if figures.states >= least else float("inf")
-            explore(data, setting, figures, depth=depth, most=most, until=until)
+        is_whole = perf_counter() < began + whole and data.name in SMALL
+        end = began + (whole if is_whole else seconds) if figures.states >= least else float("inf")
+        for setting in MAIN:
+            if is_whole:
+                figures.small += explore(data, setting, figures, writes=1, most=WHOLE, until=end)
+            else:
+                explore(data, setting, figures, most=most, until=end)
+        explore(data, OTHERS[index % len(OTHERS)], figures, most=most, until=end)
         figures.workflows += 1
-        if perf_counter() >= began + seconds and figures.states >= least:
+        if perf_counter() >= end:
             break
     figures.seconds = perf_counter() - began
     return figures
@@ -217,20 +243,22 @@ def search(
 
 def all_workflows(seed: int) -> Iterator[WorkflowData]:
     """Yield every workflow of two items in an order that the seed gives, then larger ones for ever."""
-    small = [data for data in two_items() if any(questions(data))]
-    Random(seed).shuffle(small)
-    yield from small
+    random = Random(seed)
+    for workflows in (two_items(), spread()):
+        listed = [data for data in workflows if any(questions(data))]
+        random.shuffle(listed)
+        yield from listed
     yield from larger(seed)
 
 
 def search_in_parallel(
-    seed: int, seconds: float, processes: int, *, most: int = MOST, least: int = 0
+    seed: int, seconds: float, processes: int, *, most: int = MOST, least: int = 0, whole: float = 0
 ) -> Figures:
     """Share the workflows out to processes, and add up what they find."""
     figures = Figures()
     with ProcessPoolExecutor(processes) as pool:
         parts = [
-            pool.submit(_part, seed, seconds, part, processes, most, least // processes)
+            pool.submit(_part, seed, seconds, part, processes, most, least // processes, whole)
             for part in range(processes)
         ]
         for part in parts:
@@ -238,5 +266,6 @@ def search_in_parallel(
     return figures
 
 
-def _part(seed: int, seconds: float, part: int, parts: int, most: int, least: int) -> Figures:
-    return search(islice(all_workflows(seed), part, None, parts), seconds, most=most, least=least)
+def _part(seed: int, seconds: float, part: int, parts: int, most: int, least: int, whole: float) -> Figures:
+    shared = islice(all_workflows(seed), part, None, parts)
+    return search(shared, seconds, most=most, least=least, whole=whole)

@@ -322,8 +322,17 @@ def _bound(items: Sequence[ItemData], index: int) -> ItemData:
 
 
 def two_items() -> Iterator[WorkflowData]:
-    """Yield every workflow of two items, in one activity and spread over two or three."""
-    for shape in SHAPES:
+    """Yield every workflow of two items, in one activity or in two."""
+    return _pairs("one", "two")
+
+
+def spread() -> Iterator[WorkflowData]:
+    """Yield the same pairs with a third activity, with a shortcut or a mode, and with a child."""
+    return _pairs(*SHAPES[2:])
+
+
+def _pairs(*shapes: str) -> Iterator[WorkflowData]:
+    for shape in shapes:
         for kinds in product(KINDS, repeat=2):
             yield workflow_of(kinds, shape)
 

@@ -3,7 +3,8 @@
     python -m tools.search.engine_mutants [--seed N] [--sample 40]
 
 A mutant turns one condition of a module around. It is made in a copy of the sources and probed by a short
-search and honest walks; what it breaks beyond the engine as it is counts as noticed.
+search and honest walks, without the guard and with it. The exit code is 1 if the oracle sees a violation that
+the guard let pass.
 """
 
 from __future__ import annotations
@@ -21,16 +22,29 @@ from pathlib import Path
 from random import Random, randrange
 from tempfile import TemporaryDirectory
 
+from interlock.core.engine import decide
 from tools.search.explore import MAIN, Figures, explore
 from tools.search.honest import walk
 from tools.search.workflows import workflow_of
 
 ROOT = Path(__file__).parent.parent.parent
 ENGINE = Path("src/interlock/core/engine")
-BROKEN = ("gates", "claims", "settle", "evolve", "decisions", "exits", "checkpoints", "transitions", "loops")
+BROKEN = (
+    "gates",
+    "claims",
+    "settle",
+    "evolve",
+    "decisions",
+    "checkpoints",
+    "loops",
+    "paths/exits",
+    "paths/jumps",
+    "paths/transitions",
+)
 PROBED = (("setter", "gate"), ("confirm", "each-step"), ("conditional", "away"), ("while", "approval"))
 STATES = 60
-SECONDS = 120
+SECONDS = 300
+ORACLE = "seen by the oracle"
 
 
 @dataclass(frozen=True)
@@ -62,8 +76,10 @@ def engine_mutants(module: str) -> Iterator[EngineMutant]:
             yield EngineMutant(module, test.lineno, " ".join(segment.split()), source)
 
 
-def probe() -> set[str]:
+def probe(*, guarded: bool) -> set[str]:
     """Search and walk a few workflows with the engine as it is imported, and name all that is wrong."""
+    if not guarded:
+        decide.inspect = lambda plan, audit, events, command: None  # type: ignore[attr-defined]
     wrong: set[str] = set()
     for kinds in PROBED:
         data = workflow_of(kinds, "two" if "away" in kinds else "one")
@@ -76,7 +92,7 @@ def probe() -> set[str]:
     return wrong
 
 
-def outcome(mutant: EngineMutant, known: set[str]) -> str:
+def outcome(mutant: EngineMutant, *, guarded: bool) -> str:
     """Say who notices a mutant."""
     with TemporaryDirectory() as folder:
         copied = Path(folder) / "src"
@@ -84,40 +100,45 @@ def outcome(mutant: EngineMutant, known: set[str]) -> str:
         (copied.parent / ENGINE / f"{mutant.module}.py").write_text(mutant.source, "utf-8")
         environment = {**os.environ, "PYTHONPATH": f"{copied}{os.pathsep}{ROOT}"}
         command = [sys.executable, "-m", "tools.search.engine_mutants", "--probe"]
+        command += ["--guarded"] if guarded else []
         try:
             ran = subprocess.run(
                 command, env=environment, capture_output=True, text=True, timeout=SECONDS, check=False
             )
         except subprocess.TimeoutExpired:
             return "hangs"
-    if ran.returncode:
-        return "crashes"
-    new = set(ran.stdout.splitlines()) - known
-    if any(not text.startswith("stuck") for text in new):
-        return "seen by the oracle"
-    return "stuck" if new else "silent"
+    return "crashes" if ran.returncode else _noticed_by({text.split()[0] for text in ran.stdout.splitlines()})
+
+
+def _noticed_by(wrong: set[str]) -> str:
+    if wrong - {"stuck", "guard"}:
+        return ORACLE
+    return "refused by the guard" if "guard" in wrong else "stuck" if wrong else "silent"
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--probe", action="store_true")
+    parser.add_argument("--guarded", action="store_true")
     parser.add_argument("--seed", type=int, default=int(os.environ.get("PROOF_SEED") or randrange(10**6)))
     parser.add_argument("--sample", type=int, default=40)
     options = parser.parse_args()
-    known = probe()
     if options.probe:
-        print("\n".join(sorted(known)))
+        for text in sorted(probe(guarded=options.guarded)):
+            print(text)
         return
     mutants = [mutant for module in BROKEN for mutant in engine_mutants(module)]
-    counts = Counter[str]()
+    counts = {"off": Counter[str](), "on": Counter[str]()}
     for mutant in Random(options.seed).sample(mutants, min(options.sample, len(mutants))):
-        noticed = outcome(mutant, known)
-        counts[noticed] += 1
-        print(f"{noticed:20}{mutant.module}:{mutant.line} not ({mutant.text})", flush=True)
-    listed = ", ".join(f"{name} {count}" for name, count in sorted(counts.items()))
-    print(
-        f"proof: {len(mutants)} mutants of the engine, {counts.total()} probed: {listed}, seed {options.seed}"
-    )
+        off, on = outcome(mutant, guarded=False), outcome(mutant, guarded=True)
+        counts["off"][off] += 1
+        counts["on"][on] += 1
+        print(f"{off:22}{on:22}{mutant.module}:{mutant.line} not ({mutant.text})", flush=True)
+    print(f"proof: {len(mutants)} mutants of the engine, seed {options.seed}")
+    for guard, noticed in counts.items():
+        listed = ", ".join(f"{name} {count}" for name, count in sorted(noticed.items()))
+        print(f"proof: guard {guard}, {noticed.total()} probed: {listed}")
+    sys.exit(bool(counts["on"][ORACLE]))
 
 
 if __name__ == "__main__":

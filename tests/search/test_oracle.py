@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tools import search
-from tools.search.oracle import Oracle
+from tools.search.oracle import NEVER_STOP, Oracle
 from tools.search.seen import Seen
 from tools.search.workflows import START, workflow_of
 
@@ -86,6 +86,14 @@ def test_an_answer_by_form_counts_under_auto_only() -> None:
     log = [[shown()], [answered(channel="elicitation")], [left()]]
     assert rules(["gate"], *log) == ["channel"]
     assert rules(["gate"], *log, policy="auto") == []
+
+
+def test_in_never_stop_mode_an_agent_answers_for_nobody() -> None:
+    done = {"kind": "run_completed", "status": "complete"}
+    for channel, broken in {"agent": ["complete"], "elicitation": []}.items():
+        log = [[shown()], [answered(channel=channel)], [left(), done]]
+        for policy in ("auto", "client"):
+            assert rules(["gate"], *log, policy=policy, mode=NEVER_STOP) == broken
 
 
 def test_an_answer_to_other_words_than_were_shown() -> None:
@@ -170,7 +178,7 @@ def test_a_question_is_shown_whole() -> None:
 def test_in_never_stop_mode_what_a_question_lacks_is_a_gap() -> None:
     gap = {"kind": "gap_recorded", "key": "g1", "severity": "critical", "category": "unexpected"}
     other, named = ({**gap, "summary": f"put without '{name}'"} for name in ("plan", "target"))
-    unset, never = [sent(target=None)], "full_auto_never_stop"
+    unset, never = [sent(target=None)], NEVER_STOP
     assert rules(["gate"], unset, [shown(), named], mode=never) == []
     assert rules(["gate"], unset, [shown(), other], mode=never) == ["whole"]
     assert rules(["gate"], unset, [shown(), named]) == ["whole"]

@@ -206,7 +206,7 @@ class _Reading:
         if key is None or event["how"] == "dismissed":
             return  # given for no pass that the run is in
         shown = seen.shown.get(key)
-        accepted = channel in (USER if seen.mode == NEVER_STOP else CHANNELS[seen.policy])
+        accepted = channel in CHANNELS[seen.policy] and (seen.mode != NEVER_STOP or channel != "agent")
         if not accepted and not self.server_answers(event, question, shown):
             seen.weak[key] = channel
             return

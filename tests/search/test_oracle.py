@@ -158,6 +158,19 @@ def test_a_jump_leaves_out_what_stands_on_the_path() -> None:
     assert rules(["gate", "step"], [completed("s0"), left("c"), entered("c")], shape="three") == ["jumped"]
 
 
+def test_a_jump_leaves_out_a_confirmation_in_guided_mode_only() -> None:
+    log = [[completed("s0"), left("c"), entered("c")], [{"kind": "run_completed", "status": "complete"}]]
+    assert rules(["confirm", "step"], *log, shape="three") == ["jumped"]
+    for mode in ("full_auto_stop_on_user_deps", NEVER_STOP):
+        assert rules(["confirm", "step"], *log, shape="three", mode=mode) == []
+
+
+def test_in_never_stop_mode_an_agent_replaces_the_users_answer() -> None:
+    log = [[shown()], [answered()], [answered(channel="agent")], [sent(approved=False)]]
+    assert rules(["gate"], *log, mode=NEVER_STOP) == []
+    assert rules(["gate"], *log) == ["bent"]
+
+
 def test_a_shortcut_may_be_claimed() -> None:
     assert rules(["gate", "step"], [completed("s0"), left("c"), entered("c")], shape="detour") == []
 

@@ -209,6 +209,8 @@ class _Reading:
         accepted = channel in CHANNELS[seen.policy] and (seen.mode != NEVER_STOP or channel != "agent")
         if not accepted and not self.server_answers(event, question, shown):
             seen.weak[key] = channel
+            if seen.mode == NEVER_STOP:  # there it counts, and the run is not complete
+                self.release(question)
             return
         if (declined := seen.declined.get(key)) is not None:
             text = f"{question.id} was declined, then answered by {channel}"
@@ -227,10 +229,15 @@ class _Reading:
         seen.answered |= {question.id}
         if event.get("transition_to") or seen.away[0] == question.id:
             seen.away = (question.id, event.get("transition_to") or "")
-        seen.owners = {name: owner for name, owner in seen.owners.items() if owner.question != question.id}
+        self.release(question)
         owned = question.sets | {name for name in question.reads if seen.variables.get(name) is not None}
         for name in owned if accepted and event.get("option") not in HOLDS else ():
             seen.owners[name], self.fresh[name] = Owner(question.id, key, name in sets), index
+
+    def release(self, question: QuestionData) -> None:
+        """Let go of what an earlier answer to a question owned."""
+        owners = self.seen.owners.items()
+        self.seen.owners = {name: owner for name, owner in owners if owner.question != question.id}
 
     def server_answers(self, event: Event, question: QuestionData, shown: Showing | None) -> bool:
         """Say whether the server may answer: for the mode, or after the time that a gate waits."""
@@ -372,6 +379,8 @@ class _Reading:
         """Judge a target that no open exit leads to."""
         passed = passed_by(self.data, start, to, self.value)
         for question in self.oracle.questions.values():
+            if question.kind == "confirmation" and self.seen.mode != "guided":
+                continue  # it is assumed
             if question.activity in passed and question.required and self.holds(question.when):
                 text = f"{start or 'the beginning'} to {to} leaves out {question.id}"
                 self.judge_pass("jumped", question.id not in self.seen.answered, text)

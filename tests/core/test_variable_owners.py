@@ -325,6 +325,17 @@ class TestWholeQuestions:
         assert len(only(story.events, GapRecorded)) == 1, "the same question is put once"
 
     @EVERY
+    def test_there_what_an_agent_gives_in_the_users_place_is_a_gap_too(self, policy: SurfacePolicy) -> None:
+        ask = UserInput("needs_user_artifact", "Which build of {{product}}?", key="build")
+        story = begin(one_activity(step("ship", user_input=(ask,))), policy, "never-stop")
+        go_on(story, "__terminal__", "ship", build="7")
+        assert [gap.summary for gap in only(story.events, GapRecorded)] == [
+            f"The question '{ask.question}' shows 'product', which nobody has set.",
+            "'Which build of [unset: product]?' was answered without the user.",
+        ]
+        assert story.state.variables == {"build": "7"}
+
+    @EVERY
     def test_a_whole_question_leaves_no_gap(self, policy: SurfacePolicy) -> None:
         story = begin(one_activity(DEPLOY, step("send")), policy, "never-stop", at=STAGING)
         put(story, "deploy")

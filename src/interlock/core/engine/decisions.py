@@ -143,7 +143,9 @@ def undecided_gap(state: RunState, answer: e.GateResolved, confirms: Step | None
     if not state.preferences.never_stops or is_the_users_own or answer.option is None:
         return
     severity: Severity = "info" if confirms else "critical"
-    text = f"'{answer.question}' was decided without the user: {answer.option}."
+    # a value is not repeated: it may be a secret
+    decided = f"decided without the user: {answer.option}" if answer.options else "answered without the user"
+    text = f"'{answer.question}' was {decided}."
     yield e.GapRecorded(severity, "user_only_dependency", "needs_user_choice", text, answer.key)
 
 

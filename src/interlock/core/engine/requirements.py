@@ -21,6 +21,7 @@ from interlock.core.engine.decisions import (
     given,
     is_the_users,
     reported,
+    undecided_gap,
     waits_for_user,
 )
 from interlock.core.engine.gates import question_of
@@ -122,7 +123,8 @@ def examine(
             stopping.append(blocker)
     is_held_by_others = bool(stopping)
     for need in step.user_input:
-        if lacking := tuple(_unset_in_input(state, need, scope)):
+        lacking = tuple(_unset_in_input(need, scope))
+        if lacking and not state.preferences.never_stops:
             stopping += lacking  # questions are whole (rule 26)
             continue
         question = input_question(plan, state, step, need)
@@ -136,7 +138,10 @@ def examine(
         if decision is not None and not counts(decision, state, instance(state, question.id), terms):
             decision = None
         if decision is not None:
-            answers.append(_answered(plan, state, question, need, decision, now, value))
+            answer = _answered(plan, state, question, need, decision, now, value)
+            answers.append(answer)
+            gaps += (_gap(blocker, answer.key, "critical") for blocker in lacking)
+            gaps += undecided_gap(state, answer, None)
         if decision is not None and (not need.is_approval or decision.option == APPROVE):
             continue
         waits = waits_for_user(state, instance(state, question.id), terms)
@@ -152,10 +157,10 @@ def examine(
     return Verdict(ordered(stopping), tuple(gaps), tuple(answers), missing)
 
 
-def _unset_in_input(state: RunState, need: UserInput, scope: Scope) -> Iterator[Blocker]:
-    """Name what a step's own question shows and nobody has set; in never-stop mode nobody reads it."""
-    paths = () if state.preferences.never_stops else variables_in(need.question)
-    for name in dict.fromkeys(root(path) for path in paths if isinstance(scope.value(path), Missing)):
+def _unset_in_input(need: UserInput, scope: Scope) -> Iterator[Blocker]:
+    """Name what a step's own question shows and nobody has set."""
+    unset = (path for path in variables_in(need.question) if isinstance(scope.value(path), Missing))
+    for name in dict.fromkeys(map(root, unset)):
         if name != need.key:
             text = f"The question '{need.question}' shows '{name}', which nobody has set."
             example: Json = {name: f"<{name}>"}

@@ -23,7 +23,7 @@ from msgspec import Struct
 
 PAGE = Path("docs/proof.md")
 PRINTED = "proof: "
-TEXT = re.compile(r"^## (.+)\n\n.*\n\n```text\n((?:.*\n)*?)```$", re.MULTILINE)
+TEXT = re.compile(r"^## (.+)\n\n(?:.+\n)+\n```text\n((?:.*\n)*?)```$", re.MULTILINE)
 
 
 class Part(Struct, frozen=True):
@@ -66,9 +66,12 @@ PARTS = {
     ),
     "search": Part(
         "Ways past a gate",
-        "Small workflows and all that an agent can send, for 20 minutes and 300,000 states or more. A\n"
-        "second oracle judges what was recorded; honest agents walk the same workflows. Each exception\n"
-        "that the engine once had is put back and must be found. Alone: `python -m tools.search`.",
+        "Small workflows and all that an agent can send, for 20 minutes and 300,000 states or more: those\n"
+        "of two items to their end, to depth five and with one write a run, then larger ones with two\n"
+        "writes. A second oracle judges what was recorded; honest agents walk the same workflows. Each\n"
+        "exception that the engine once had is put back, found without the guard, and held by it. Alone:\n"
+        "`python -m tools.search --whole`, `python -m tools.search.put_back`; mutants of the engine:\n"
+        "`python -m tools.search.engine_mutants`.",
         _tests("tests/search"),
     ),
     "mutants": Part(

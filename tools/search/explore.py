@@ -26,6 +26,7 @@ WRITES = 2  # commands of a run that bring variables, at most
 GUARD_REFUSED = "GUARD_REFUSED"
 MOST = 1000  # states of one workflow under one setting
 WHOLE = 100_000  # the same where it is searched to its end; far more than any has
+STRIDE = 37  # between the other settings of successive workflows, so that few of them mix all terms
 SMALL = frozenset(data.name for data in two_items() if any(questions(data)))
 
 
@@ -233,7 +234,7 @@ def search(
                 figures.small += explore(data, setting, figures, writes=1, most=WHOLE, until=end)
             else:
                 explore(data, setting, figures, most=most, until=end)
-        explore(data, OTHERS[index % len(OTHERS)], figures, most=most, until=end)
+        explore(data, OTHERS[index * STRIDE % len(OTHERS)], figures, most=most, until=end)
         figures.workflows += 1
         if perf_counter() >= end:
             break

@@ -125,7 +125,8 @@ def test_g7_more_fields_in_a_manifest_are_no_error(bench: Bench) -> None:
     done = [{"activity_id": "gather", "outcome": "completed", "by": "me"}]
     answer = lead.go("build", step_manifest=steps, activity_manifest=done)
     assert not answer.error
-    assert answer.warnings == []
+    unread = "'step_manifest[].duration', 'activity_manifest[].by'"
+    assert answer.warnings == [f"Not read, because it is not known: {unread}."]
 
 
 def test_g7_a_long_manifest_is_told_of_in_few_words(bench: Bench) -> None:

@@ -49,7 +49,8 @@ class Call(Struct, frozen=True):
     """The context of one tool call. `answers` and `asked` are set when the call follows an `Elicit`.
 
     Whether it `may_wait`: not when its time is over. `console` is the address of the console, if there is one
-    and the client can show it.
+    and the client can show it. `unread` names members of its arguments that the tool does not know, where
+    they are no error.
     """
 
     client: Client = Client()
@@ -57,6 +58,7 @@ class Call(Struct, frozen=True):
     asked: str | None = None
     may_wait: bool = True
     console: str = ""
+    unread: tuple[str, ...] = ()
 
 
 class Reply(Struct, frozen=True, omit_defaults=True):

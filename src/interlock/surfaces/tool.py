@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from interlock.core.values import Json
 from interlock.surfaces.call import Call, Client, Outcome, PromptTexts
@@ -116,7 +117,22 @@ def call_tool(surface: Surface, name: str, arguments: Json, call: Call) -> Outco
     if call.client.opens_addresses:
         call = msgspec.structs.replace(call, console=surface.console)
     with limited_time(SECONDS_OF_A_CALL, time.monotonic):
-        return _handled(surface, tool, params, call)
+        return _handled(surface, tool, params, replace(call, unread=tuple(_unread(arguments, params))))
+
+
+def _unread(arguments: Json, params: Struct) -> Iterator[str]:
+    """Name the members of the entries of lists that the parameters do not know, each once."""
+    sent = arguments if isinstance(arguments, dict) else {}
+    unread: dict[str, None] = {}
+    for name, entries in sent.items():
+        taken = getattr(params, name, None)
+        if not isinstance(entries, list) or not isinstance(taken, list):
+            continue
+        for entry, read in zip(entries, taken, strict=True):
+            if isinstance(entry, dict) and isinstance(read, Struct):
+                known = read.__struct_encode_fields__
+                unread |= {f"{name}[].{member}": None for member in entry if member not in known}
+    yield from unread
 
 
 def _handled(surface: Surface, tool: Tool, params: Struct, call: Call) -> Outcome:

@@ -94,6 +94,7 @@ class SessionCall:
         self.request: Mapping[str, Json] = {}  # what a repeated call is known by, beside its tool
         self.beside: Json = None  # what else the call has sent, which a repeat does not read again
         self.exact = False  # whether a call that sends something else beside is another call
+        self.unread: tuple[str, ...] = ()  # members of its manifests that are not known
         self.agent = position.agent
         self.now = self._attempt.now
         self._kept = position.state
@@ -143,7 +144,11 @@ class SessionCall:
 
     def notices(self, decided: Decided) -> Notices:
         """Return what the answer to the call should disclose."""
-        return self._attempt.notices(decided)
+        unread = ", ".join(f"'{name}'" for name in self.unread)
+        ignored = (
+            [Notice("ARGUMENTS_IGNORED", f"Not read, because it is not known: {unread}.")] if unread else []
+        )
+        return self._attempt.notices(decided).plus(ignored)
 
     def trace_repeat(self) -> None:
         """Trace a call that returned what an earlier one has recorded."""

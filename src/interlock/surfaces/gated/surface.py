@@ -243,6 +243,7 @@ class GatedSurface(LedgerSurface):
         progress = self.shared.progress_call(params.session_token, calling, params.variables)
         if isinstance(progress, Reply):
             return progress
+        progress.unread = call.unread
         claims = claims_of(params.step_manifest)
         if isinstance(claims, Reply):
             return claims
@@ -282,6 +283,7 @@ class GatedSurface(LedgerSurface):
         progress = self.shared.progress_call(params.session_token, calling, params.variables)
         if isinstance(progress, Reply):
             return progress
+        progress.unread = call.unread
         claims = claims_of(params.step_manifest)
         if isinstance(claims, Reply):
             return claims

@@ -58,6 +58,7 @@ class Checkpoints:
         progress = self._tools.progress_call(params.session_token, calling, params.variables)
         if isinstance(progress, Reply):
             return progress
+        progress.unread = call.unread
         claims = claims_of(params.step_manifest)
         if isinstance(claims, Reply):
             return claims

@@ -269,6 +269,7 @@ class SessionTools:
         progress = self.progress_call(params.session_token, calling, params.variables)
         if isinstance(progress, Reply):
             return progress
+        progress.unread = call.unread
         claims = claims_of(params.step_manifest)
         if isinstance(claims, Reply):
             return claims

@@ -13,8 +13,10 @@ from hypothesis import strategies as st
 from interlock.authoring.compile import builtins as packs
 from interlock.authoring.compile.templates import arguments, fill
 from interlock.authoring.library import Loaded
-from interlock.core.definition.conditions import AllOf, AnyOf, Compare, Not
+from interlock.core.definition.conditions import AllOf, AnyOf, Compare, Not, Scope
+from interlock.core.definition.prompts import render
 from interlock.core.definition.workflow import AllRules, AnyRule, Gate, Loop, NotRule, Rule, Step
+from interlock.core.json_schema import artifact_violations
 from interlock.core.run.preferences import Preferences
 from interlock.core.values import Json
 from support.authored import ASK, compiled, diagnostics, head, library, main, step, words, write
@@ -397,6 +399,31 @@ def test_parallel_steps_are_instructions_for_the_agent(tmp_path: Path) -> None:
     text = words(step(compiled(tmp_path, head(raw)), "fan"))
     assert "`t.one`" in text
     assert "`t.two`" in text
+
+
+def test_a_delegation_shows_all_its_fields_while_its_condition_holds(tmp_path: Path) -> None:
+    one: Json = {
+        "workflowId": "t.one", "goal": "Find holes.", "contextMapping": {"plan": "$plan"},
+        "allowedTools": ["Read", "Grep"], "modelTier": "mid", "runCondition": {"var": "deep", "equals": True},
+    }  # fmt: skip
+    raw: Json = {"id": "fan", "title": "Fan", "type": "parallel", "parallelDelegations": [one]}
+    fragments = step(compiled(tmp_path, head(raw)), "fan").prompt
+    line = (
+        '- `t.one`; goal: Find holes.; context: {"plan": "$plan"}; only these tools: Read, Grep; model: mid'
+    )
+    assert line in render(fragments, Scope({"deep": True}, {}))
+    assert "t.one" not in render(fragments, Scope({}, {}))
+
+
+def test_an_optional_dimension_of_an_assessment_may_be_left_out(tmp_path: Path) -> None:
+    dimensions: list[Json] = [{"id": "fit", "levels": ["low", "high"]}]
+    dimensions.append({"id": "style", "levels": ["low", "high"], "required": False})
+    raw: Json = {"id": "rate", "title": "Rate", "prompt": "Rate.", "assessmentRefs": ["quality"]}
+    loaded = compiled(tmp_path, head(raw, assessments=[{"id": "quality", "dimensions": dimensions}]))
+    (contract,) = step(loaded, "rate").contracts
+    rated: Json = {"kind": "wr.assessment", "dimensions": {"fit": "high"}}
+    assert artifact_violations(contract.schema, rated) == []
+    assert artifact_violations(contract.schema, {"kind": "wr.assessment", "dimensions": {"style": "low"}})
 
 
 def test_duplicate_step_ids_are_numbered(tmp_path: Path) -> None:

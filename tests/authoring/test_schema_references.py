@@ -13,7 +13,8 @@ import pytest
 from interlock.authoring.library import Library, Loaded, Source
 from interlock.core.definition.conditions import Scope
 from interlock.core.definition.criteria import failed_checks
-from interlock.core.definition.workflow import Contract, NotRule, Rule, Step
+from interlock.core.definition.program import Plan
+from interlock.core.definition.workflow import Activity, Contract, NotRule, Rule, Step, Workflow
 from interlock.core.engine.requirements import unmet
 from interlock.core.json_schema import violations
 from interlock.core.run.output import Output
@@ -149,7 +150,8 @@ def test_a_validator_never_reads_what_a_recorded_workflow_refers_to(outside: Out
 def test_an_acknowledgement_is_blocked_by_a_schema_that_cannot_be_used(outside: Outside) -> None:
     for schema in both(outside, "plain"):
         step = Step("s", "S", contracts=(Contract("output.k", "k", schema),))
-        (blocker,) = unmet(step, Output(artifacts=({"kind": "k"},)), Scope({}, {}))
+        plan = Plan(Workflow("w", "W", "", "1.0.0", (Activity("a", "A", (step,)),)))
+        (blocker,) = unmet(plan, step, Output(artifacts=({"kind": "k"},)), Scope({}, {}), ())
         assert "cannot be used" in blocker.message
         (failed,) = failed_checks(Rule("schema", "M", schema=schema), "1", Scope({}, {}))
         assert "cannot be used" in failed.requirement

@@ -116,7 +116,7 @@ REQUIREMENTS: dict[str, tuple[Item, str]] = {
     "an input": (Step("check", "Check", user_input=(INPUT,)), "check"),
     "a contract": (Step("check", "Check", contracts=(CONTRACT,)), "check"),
     "a contract in a loop": (each(Step("check", "Check", contracts=(CONTRACT,))), "check"),
-    "notes": (Step("check", "Check", requires_notes=True), "check"),
+    "notes": (Step("check", "Check", hands_in=("notes",)), "check"),
     "a gate whose condition nobody has decided": (
         gate("good", condition=Compare("risky", "==", True)),
         "good",

@@ -67,6 +67,113 @@ def test_required_notes_are_required_of_a_claim(bench: Bench, surface: Any) -> N
     assert agent.go("__terminal__", step_manifest=done).body["status"] == "completed"
 
 
+NAMED = {"goal": "Look.", "outputRequired": {"riskLevel": "Low / High", "artifact": "a table"}}
+
+
+def named(bench: Bench) -> None:
+    bench.write(workflow({"id": "look", "title": "Look", "promptBlocks": NAMED}))
+
+
+@pytest.mark.parametrize("key", ["notesMarkdown", "context"])
+def test_keys_of_other_servers_require_notes(bench: Bench, key: str) -> None:
+    blocks = {"goal": "Look.", "outputRequired": {key: "what was seen"}}
+    bench.write(workflow({"id": "look", "title": "Look", "promptBlocks": blocks}))
+    agent = bench.agent()
+    agent.start("test.flow")
+    assert agent.ack()["blockers"][0]["message"] == "Step 'look' requires notes, and none were sent."
+    assert agent.ack("seen")["status"] == "complete"
+
+
+def test_whatever_key_stands_under_output_required_is_required(bench: Bench) -> None:
+    named(bench)
+    agent = bench.agent()
+    agent.start("test.flow")
+    assert "Required output: `riskLevel`; send each as a variable" in agent.text
+    blocked = agent.ack("seen")
+    pointers = [blocker["pointer"] for blocker in blocked["blockers"]]
+    assert pointers == [
+        {"kind": "context_key", "key": "riskLevel"},
+        {"kind": "workflow_step", "stepId": "look"},
+    ]
+    assert agent.ack("seen", artifacts=[{"kind": "table"}], riskLevel="Low")["status"] == "complete"
+
+
+@pytest.mark.parametrize(
+    ("notes", "artifact"),
+    [
+        ("Risk level: low.", {"kind": "table"}),
+        ("", {"kind": "riskLevel"}),
+        ("", {"kind": "x", "riskLevel": 1}),
+    ],
+)
+def test_a_named_output_may_stand_in_the_notes_or_in_an_artifact(
+    bench: Bench, notes: str, artifact: dict[str, Any]
+) -> None:
+    named(bench)
+    agent = bench.agent()
+    agent.start("test.flow")
+    assert agent.ack(notes, artifacts=[artifact])["status"] == "complete"
+
+
+def test_a_named_output_is_a_gap_in_never_stop(bench: Bench) -> None:
+    named(bench)
+    agent = bench.agent("never-stop")
+    agent.start("test.flow")
+    assert agent.ack("seen")["status"] == "complete_with_gaps"
+
+
+def test_a_named_output_is_required_on_navigation(bench: Bench) -> None:
+    named(bench)
+    client = Agent(NavigationSurface(bench.ledger()))
+    started = client.call("nav_start", workflow_id="test.flow")
+    complete = {"state": started["state"], "action": "complete_step", "step_id": "look"}
+    assert client.call("nav_action", **complete)["error"]["code"] == "OUTPUT_REQUIRED"
+    output = {"artifacts": [{"kind": "table"}]}
+    done = client.call("nav_action", **complete, output=output, variables={"riskLevel": "Low"})
+    assert done["success"]
+
+
+@pytest.mark.parametrize("surface", [session, gated])
+def test_a_named_output_is_required_of_a_claim(bench: Bench, surface: Any) -> None:
+    named(bench)
+    agent = surface(bench, Terms(min_response_ms=0))
+    agent.call("start_session", workflow_id="test.flow", agent_id="a")
+    agent.go("main")
+    done = [{"step_id": "look", "output": {"artifacts": [{"kind": "table"}]}}]
+    refusal = agent.go("__terminal__", step_manifest=done)
+    assert (refusal.code, refusal.fields["variables"]) == ("INPUT_REQUIRED", ["riskLevel"])
+    assert (
+        agent.go("__terminal__", step_manifest=done, variables={"riskLevel": "Low"}).body["status"]
+        == "completed"
+    )
+
+
+@pytest.mark.parametrize("surface", [session, gated])
+def test_unknown_members_of_manifests_are_named(bench: Bench, surface: Any) -> None:
+    bench.write(workflow(*steps("look")))
+    agent = surface(bench, Terms(min_response_ms=0))
+    agent.call("start_session", workflow_id="test.flow", agent_id="a")
+    agent.go("main")
+    done = [{"step_id": "look", "output": "seen", "status": "done"}]
+    visited = [{"activity_id": "main", "outcome": "seen", "result": "good"}]
+    answer = agent.go("__terminal__", step_manifest=done, activity_manifest=visited)
+    unread = "Not read, because it is not known: 'step_manifest[].status', 'activity_manifest[].result'."
+    assert unread in answer.text
+    assert unread in str(answer.meta["validation"])
+
+
+@pytest.mark.parametrize("tool", ["yield_checkpoint", "get_checkpoint", "respond_checkpoint"])
+def test_unknown_members_of_manifests_are_named_at_checkpoints(bench: Bench, tool: str) -> None:
+    bench.write(workflow(*steps("look"), gate("ship", "now", "later")))
+    agent = (session if tool == "yield_checkpoint" else gated)(bench, Terms(min_response_ms=0))
+    agent.call("start_session", workflow_id="test.flow", agent_id="a")
+    agent.go("main")
+    more = {"get_checkpoint": {"activity_id": "main"}, "respond_checkpoint": {"option_id": "now"}}
+    done = [{"step_id": "look", "output": "seen", "status": "done"}]
+    answer = agent.tell(tool, checkpoint_id="ship", step_manifest=done, **more.get(tool, {}))
+    assert "Not read, because it is not known: 'step_manifest[].status'." in answer.text
+
+
 def test_a_variable_that_decides_what_follows_is_shown_with_its_values_and_required(bench: Bench) -> None:
     flow(bench)
     agent = bench.agent()

@@ -223,6 +223,7 @@ def compile_step(raw: Mapping[str, Json], at: SourceLocation, draft: CompileDraf
                 name
             )  # any other name is the author's own
             report.add("IL105", f"unknown field '{name}'", location, "did you mean 'notes'?")
+    names = _names_handed_in(handed_in)
     criteria = read_criteria(source.validation_criteria, at / "validationCriteria", report)
     hints = source.output.hints if source.output else ()
     hints = (hints,) if isinstance(hints, str) else hints
@@ -231,6 +232,7 @@ def compile_step(raw: Mapping[str, Json], at: SourceLocation, draft: CompileDraf
         prompts.join(
             (
                 prompts.requirements(contracts, criteria),
+                prompts.named_outputs(names),
                 prompts.bullets("Hints for the output", hints),
                 prompts.functions(source, draft.functions, draft.guidance, at, report),
             )
@@ -251,7 +253,7 @@ def compile_step(raw: Mapping[str, Json], at: SourceLocation, draft: CompileDraf
             for wanted in source.user_input
         ),
         hints=hints,
-        requires_notes=isinstance(handed_in, Mapping) and "notes" in handed_in,
+        hands_in=tuple(names),
         actions=(
             *read_actions(source.actions, at / "actions", report),
             *(Action("set", target=name) for name in source.sets),
@@ -263,6 +265,17 @@ def compile_step(raw: Mapping[str, Json], at: SourceLocation, draft: CompileDraf
         probes=source.probes,
         extra={**unknown_fields(StepSource, raw), **{key: raw[key] for key in _INERT if key in raw}},
     )
+
+
+def _names_handed_in(block: Json) -> list[str]:
+    """Name what the block `outputRequired` requires: each of its keys, and notes if it has none (rule 31).
+
+    What a key `context` is about stands in prose, so that only notes can be required for it.
+    """
+    if not isinstance(block, Mapping) or block.get("kind") in ("text", "ref"):
+        return ["notes"] if block else []
+    meant = {"notesMarkdown": "notes", "context": "notes", "artifact": "artifacts"}
+    return list(dict.fromkeys(meant.get(name, name) for name in block))
 
 
 def _opening(source: StepSource, at: SourceLocation, draft: CompileDraft) -> list[Fragment]:
@@ -291,7 +304,8 @@ def _opening(source: StepSource, at: SourceLocation, draft: CompileDraft) -> lis
     files = "Ask the user for the files that this step needs." if source.ask_for_files else ""
     return [
         Fragment(f"{prompts.ROLE}{role}" if role else "", part="role"),
-        Fragment(prompts.join((body, prompts.delegations(source)))),
+        Fragment(body),
+        *prompts.delegations(source, at, draft.report),
         Fragment(prompts.bullets("Guidance", guidance), part="guidance"),
         Fragment(prompts.join(("\n".join(duties), files))),
     ]

@@ -12,7 +12,7 @@ from interlock.authoring.compile import builtins as packs
 from interlock.authoring.compile.conditions import read_condition
 from interlock.authoring.compile.requirements import lines_of
 from interlock.authoring.diagnostics.codes import Report, did_you_mean
-from interlock.authoring.filetypes.step_file import FunctionSource, StepSource
+from interlock.authoring.filetypes.step_file import Delegation, FunctionSource, StepSource
 from interlock.authoring.filetypes.type_check import name_of
 from interlock.authoring.text.locations import SourceLocation
 from interlock.core.definition.workflow import Contract, Criteria, Fragment
@@ -160,17 +160,44 @@ def requirements(contracts: Sequence[Contract], criteria: Criteria | None) -> st
     return join(sections)
 
 
-def delegations(step: StepSource) -> str:
+def named_outputs(names: Iterable[str]) -> str:
+    """Say how to hand in what a file requires under names of its own."""
+    listed = ", ".join(f"`{name}`" for name in names if name not in ("notes", "artifacts"))
+    where = "as a variable, in an artifact, or by its name in the notes"
+    return f"Required output: {listed}; send each {where}." if listed else ""
+
+
+def delegations(step: StepSource, at: SourceLocation, report: Report) -> list[Fragment]:
     """List what a parallel step delegates; the agent does the delegating, not the server."""
     if step.type != "parallel":
-        return ""
-    lines = [
-        f"`{delegation.workflow_id}`"
-        + (f" with {json.dumps(dict(delegation.args), ensure_ascii=False)}" if delegation.args else "")
-        for delegation in step.parallel_delegations
-    ]
+        return []
+    always, sometimes = list[str](), list[Fragment]()
+    for index, delegation in enumerate(step.parallel_delegations):
+        location = at / "parallelDelegations" / index / "runCondition"
+        condition = read_condition(delegation.run_condition, location, report)
+        if condition is None:
+            always.append(_delegated(delegation))
+        else:
+            sometimes.append(Fragment(f"- {_delegated(delegation)}", condition))
+    heading = "Do these in parallel, each on its own where you can delegate"
     synthesis = _as_text(step.synthesis) if step.synthesis else "Then bring their results together."
-    return join((bullets("Do these in parallel, each on its own where you can delegate", lines), synthesis))
+    return [Fragment(bullets(heading, always) or f"{heading}:"), *sometimes, Fragment(synthesis)]
+
+
+def _delegated(delegation: Delegation) -> str:
+    """Say in one line what is delegated, with what, and how."""
+    parts = [f"`{delegation.workflow_id}`"]
+    if delegation.args:
+        parts[0] += f" with {json.dumps(dict(delegation.args), ensure_ascii=False)}"
+    if delegation.goal:
+        parts.append(f"goal: {delegation.goal}")
+    if delegation.context_mapping:
+        parts.append(f"context: {json.dumps(dict(delegation.context_mapping), ensure_ascii=False)}")
+    if delegation.allowed_tools:
+        parts.append(f"only these tools: {', '.join(delegation.allowed_tools)}")
+    if delegation.model_tier:
+        parts.append(f"model: {delegation.model_tier}")
+    return "; ".join(parts)
 
 
 def conditional(step: StepSource, at: SourceLocation, report: Report) -> list[Fragment]:

@@ -151,7 +151,7 @@ def _assessment_schema(source: AssessmentSource, *, names_itself: bool) -> dict[
         ]
         description = {"description": dimension.purpose} if dimension.purpose else {}
         dimensions[dimension.id] = {"anyOf": alternatives, **description}
-    names: list[Json] = [dimension.id for dimension in source.dimensions]
+    names: list[Json] = [dimension.id for dimension in source.dimensions if dimension.required]
     required: list[Json] = ["kind", "dimensions", *(["assessmentId"] if names_itself else [])]
     return {
         "type": "object",

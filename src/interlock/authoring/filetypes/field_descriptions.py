@@ -35,7 +35,7 @@ _PROMPTS: Mapping[type[Struct], Mapping[str, str]] = {
         "goal": "What the step is to achieve.",
         "constraints": "What the agent must respect.",
         "procedure": "How to go about it.",
-        "outputRequired": "What to hand in.",
+        "outputRequired": "What to hand in; each key of an object is required.",
         "verify": "What to check before handing in.",
     },
     steps.FragmentSource: {
@@ -87,6 +87,7 @@ _OUTPUT: Mapping[type[Struct], Mapping[str, str]] = {
         "id": "The key of the dimension in the artifact.",
         "levels": "The levels that the agent chooses from.",
         "purpose": "What the dimension measures; part of the artifact's schema.",
+        "required": "`false`: the assessment may leave it out.",
     },
     steps.Consequence: {
         "when": "The level that has a consequence.",
@@ -128,7 +129,11 @@ _STEPS: Mapping[type[Struct], Mapping[str, str]] = {
     steps.Delegation: {
         "workflowId": "The workflow or routine that the agent delegates.",
         "args": "Arguments for it, which the prompt shows as JSON.",
-        "modelTier": _IGNORED,
+        "goal": "What it is to achieve; shown to the agent.",
+        "contextMapping": "What it is given of the context, which the prompt shows as JSON.",
+        "allowedTools": "The only tools that it may use; shown to the agent.",
+        "runCondition": "It is shown as part of the step only while this condition holds.",
+        "modelTier": "The kind of model to use; shown to the agent.",
     },
     steps.StepSource: {
         "id": "Names the step within its activity: up to 128 letters, digits, `_`, `.` and `-`. A second "

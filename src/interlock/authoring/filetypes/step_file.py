@@ -132,6 +132,7 @@ class Dimension(Camel, frozen=True):
     id: NonEmpty
     levels: Annotated[tuple[NonEmpty, ...], Meta(min_length=1)]
     purpose: str = ""
+    required: bool = True
 
 
 class AssessmentSource(Camel, frozen=True):
@@ -175,6 +176,10 @@ class Delegation(Camel, frozen=True):
 
     workflow_id: NonEmpty
     args: Mapping[str, Json] = {}
+    goal: str | None = None
+    context_mapping: Mapping[str, Json] = {}
+    allowed_tools: tuple[str, ...] = ()
+    run_condition: Json = None
     model_tier: str | None = None
 
 

@@ -116,7 +116,7 @@ class _Run:
                     assert answer is not None
                     artifacts = (*artifacts, decision_artifact(gate.id, answer))
                 self.visits.append(Visit(step.id, activity, context=output.context))
-                notes = output.notes or ("done" if step.requires_notes else "")
+                notes = output.notes or ", ".join(step.hands_in)
                 return AcknowledgeStep(EXECUTION, 0, Terms(), Output(notes, artifacts), output.context)
             case NeedAnswer(gate=gate):
                 option = self._entry(scenario.answers.get(gate.id), gate.id)

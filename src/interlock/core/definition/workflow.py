@@ -160,7 +160,10 @@ class Trigger(Value, frozen=True):
 
 
 class Step(Value, frozen=True, tag="step"):
-    """One unit of work for the agent; `inferred` are the variables that its text was taken to set."""
+    """One unit of work for the agent; `inferred` are the variables that its text was taken to set.
+
+    `hands_in` names what its output must bring beside contracts: `notes`, `artifacts`, or a name of its own.
+    """
 
     id: str
     title: str
@@ -172,7 +175,7 @@ class Step(Value, frozen=True, tag="step"):
     criteria: Criteria | None = None
     user_input: tuple[UserInput, ...] = ()
     hints: tuple[str, ...] = ()
-    requires_notes: bool = False
+    hands_in: tuple[str, ...] = ()
     actions: tuple[Action, ...] = ()
     triggers: tuple[Trigger, ...] = ()
     required: bool = True
@@ -187,6 +190,12 @@ class Step(Value, frozen=True, tag="step"):
         """Say whether the step is declared to set a variable, or its text was taken to say so (rule 19)."""
         declared = (action.produces.partition(".")[0] for action in self.actions if action.produces)
         return root in self.inferred or root in declared
+
+    @property
+    def requires_output(self) -> bool:
+        """Say whether the step cannot be done without something that the agent or the user gives."""
+        is_checked = bool(self.hands_in) or self.criteria is not None or bool(self.user_input)
+        return is_checked or any(contract.required for contract in self.contracts)
 
     @property
     def may_confirm(self) -> bool:

@@ -22,7 +22,7 @@ from interlock.core.engine.decisions import (
 from interlock.core.engine.draft import Draft
 from interlock.core.engine.gates import needs_confirmation, question_of
 from interlock.core.engine.paths.exits import exits
-from interlock.core.engine.requirements import DIVERGENCE, brought, examine, observations
+from interlock.core.engine.requirements import DIVERGENCE, examine, observations
 from interlock.core.engine.settle import CIRCLE, REST, consequences, sets_of
 from interlock.core.run import events as e
 from interlock.core.run.commands import AcknowledgeStep, Decision, EnterActivity
@@ -139,7 +139,7 @@ def _close_step(draft: Draft, settled: RunState, need: NeedStep, ack: Acknowledg
     draft.record(*draft.put(verdict.answers), *learned(ack.output), *verdict.gaps)
     take_gaps(draft, ack.output)
     digest = ack.output.digest if draft.state.frames else ""
-    complete(draft, need, digest, brought(need.step, ack.output), claimed=False)
+    complete(draft, need, digest, verdict.handed_in, claimed=False)
     _report_confirmation(draft, need.step, ack)
     return draft.decided()
 

@@ -16,7 +16,7 @@ from interlock.core.engine.decisions import inbox_only, reports, resolved, undec
 from interlock.core.engine.draft import Draft
 from interlock.core.engine.gates import FoundGate, loops_around, question_of, round_of
 from interlock.core.engine.loops import ended_loop, goes_by
-from interlock.core.engine.requirements import Verdict, brought, examine
+from interlock.core.engine.requirements import Verdict, examine
 from interlock.core.engine.settle import consequences, next_event
 from interlock.core.run import events as e
 from interlock.core.run.commands import (
@@ -157,7 +157,7 @@ class Walk:
         if loop.id in self.loops and loop.id not in self.begun:
             self.begun.add(loop.id)
             return event
-        if not (frame.asked or loop.steered or any(map(requires_output, steps))):
+        if not (frame.asked or loop.steered or any(step.requires_output for step in steps)):
             text = f"Loop '{loop.id}' was claimed once; its condition still holds."
             self.draft.notice("LOOP_CLAIMED", text)
             return ended_loop(plan, state, tail, "claimed")
@@ -201,7 +201,7 @@ class Walk:
         draft.record(*draft.put(verdict.answers), *learned(output), *verdict.gaps)
         take_gaps(draft, output)
         digest = claim.digest if claim is not None else ""
-        complete(draft, need, digest, brought(need.step, output), claimed=True)
+        complete(draft, need, digest, verdict.handed_in, claimed=True)
         return None
 
     def _lacks(self, need: NeedStep, verdict: Verdict) -> Refusal | None:
@@ -333,12 +333,6 @@ def steps_ahead(plan: Plan, state: RunState) -> list[Step]:
     return [
         step for step in steps if instance(state, step.id) not in state.done and holds(step.condition, scope)
     ]
-
-
-def requires_output(step: Step) -> bool:
-    """Say whether a step cannot be claimed without something that the agent or the user gives."""
-    is_checked = step.requires_notes or step.criteria is not None or bool(step.user_input)
-    return is_checked or any(contract.required for contract in step.contracts)
 
 
 def gate_open(state: RunState, heading: Mapping[str, Json], terms: Terms) -> Refusal:

@@ -70,13 +70,15 @@ STATUSES: tuple[CapabilityStatus, ...] = get_args(CapabilityStatus)
 class Verdict(Struct, frozen=True):
     """Reasons that stop the step, reasons that are only disclosed, and the user's answers that it needs.
 
-    `unanswered` are the questions that stop it, where nothing else does.
+    `unanswered` are the questions that stop it, where nothing else does; `handed_in` is what came of that
+    which the step requires: kinds of artifacts, and names.
     """
 
     stopping: tuple[Blocker, ...] = ()
     gaps: tuple[e.GapRecorded, ...] = ()
     answers: tuple[e.GateResolved, ...] = ()
     unanswered: tuple[Unanswered, ...] = ()
+    handed_in: tuple[str, ...] = ()
 
     @property
     def rejections(self) -> tuple[e.GateResolved, ...]:
@@ -107,14 +109,10 @@ def examine(
     gaps: list[e.GapRecorded] = []
     answers: list[e.GateResolved] = []
     unanswered: list[Unanswered] = []
-    scope = plan.scope(state.variables)
-    unset = (
-        ()
-        if claimed and plan.workflow.form == "activities"
-        else _unset(plan, {*state.variables, *brought}, step, scope)
-    )
+    scope, known = plan.scope(state.variables), {*state.variables, *brought}
+    unset = () if claimed and plan.workflow.form == "activities" else _unset(plan, known, step, scope)
     unproven, unfounded = _unproven(step, output), _unfounded(output)
-    for blocker in (*unmet(step, output, scope), *unset, *unproven, *unfounded):
+    for blocker in (*unmet(plan, step, output, scope, known), *unset, *unproven, *unfounded):
         if state.preferences.never_stops:
             gaps.append(_gap(blocker, key, "critical"))
         elif downgraded(blocker, state.preferences):
@@ -154,7 +152,8 @@ def examine(
             stopping.append(blocker)
             unanswered.append(Unanswered(instance(state, question.id), question))
     missing = () if is_held_by_others else tuple(unanswered)
-    return Verdict(ordered(stopping), tuple(gaps), tuple(answers), missing)
+    handed_in = tuple(_handed_in(step, output, known))
+    return Verdict(ordered(stopping), tuple(gaps), tuple(answers), missing, handed_in)
 
 
 def _unset_in_input(need: UserInput, scope: Scope) -> Iterator[Blocker]:
@@ -172,8 +171,11 @@ def _gap(blocker: Blocker, key: str, severity: Severity, detail: str = "") -> e.
     return e.GapRecorded(gap.severity, gap.category, gap.detail, gap.summary, key)
 
 
-def unmet(step: Step, output: Output, scope: Scope) -> Iterator[Blocker]:
-    """Name every contract and criterion of the step that the output does not meet (rule 31)."""
+def unmet(plan: Plan, step: Step, output: Output, scope: Scope, known: Collection[str]) -> Iterator[Blocker]:
+    """Name every contract and criterion of the step that the output does not meet (rule 31).
+
+    `known` are the variables that are set once the step is done.
+    """
     for contract in step.contracts:
         candidates = [artifact for artifact in output.artifacts if _belongs(artifact, contract)]
         errors = [_errors(contract, artifact) for artifact in candidates]
@@ -187,24 +189,52 @@ def unmet(step: Step, output: Output, scope: Scope) -> Iterator[Blocker]:
         elif candidates and all(errors):
             text = f"The artifact '{contract.artifact}' is not accepted: {'; '.join(errors[-1])}"
             yield _of_contract(BlockerCode.INVALID_REQUIRED_OUTPUT, contract, text)
-    if step.requires_notes and not output.notes.strip():
-        text = f"Step '{step.id}' requires notes, and none were sent."
-        wanted = requirement(step.criteria) if step.criteria is not None else ""
-        yield Blocker(BlockerCode.MISSING_REQUIRED_OUTPUT, WorkflowStep(step.id), text, wanted)
-    elif step.criteria is not None:
+    for name in step.hands_in:
+        if not _hands_in(name, output, known):
+            yield _missing(plan, step, name)
+    lacks_notes = "notes" in step.hands_in and not output.notes.strip()
+    if step.criteria is not None and not lacks_notes:
         yield from _unmet_criteria(step, output.text(), scope)
 
 
-def brought(step: Step, output: Output) -> tuple[str, ...]:
-    """Name what an output brings of that which the step requires: kinds of artifacts, and notes."""
-    required = (contract for contract in step.contracts if contract.required)
-    kinds = [
-        contract.artifact
-        for contract in required
-        if any(_belongs(artifact, contract) for artifact in output.artifacts)
-    ]
-    notes = ["notes"] if step.requires_notes and output.notes.strip() else []
-    return tuple(dict.fromkeys([*kinds, *notes]))
+def _hands_in(name: str, output: Output, known: Collection[str]) -> bool:
+    """Say whether what a step must hand in is there: in the output, or as a variable of that name."""
+    match name:
+        case "notes":
+            return bool(output.notes.strip())
+        case "artifacts":
+            return bool(output.artifacts)
+        case _:
+            in_artifacts = any(
+                name in artifact or artifact.get("kind") == name for artifact in output.artifacts
+            )
+            return name in known or in_artifacts or _letters(name) in _letters(output.notes)
+
+
+def _letters(text: str) -> str:
+    """Reduce a text to its letters and digits, so that `taskComplexity` is found in `Task complexity`."""
+    return "".join(filter(str.isalnum, text.casefold()))
+
+
+def _missing(plan: Plan, step: Step, name: str) -> Blocker:
+    code, pointer = BlockerCode.MISSING_REQUIRED_OUTPUT, WorkflowStep(step.id)
+    if name == "notes":
+        wanted = requirement(step.criteria) if step.criteria is not None else ""
+        return Blocker(code, pointer, f"Step '{step.id}' requires notes, and none were sent.", wanted)
+    if name == "artifacts":
+        return Blocker(code, pointer, f"Step '{step.id}' requires an artifact, and none was sent.")
+    text = (
+        f"Step '{step.id}' must hand in '{name}': as a variable, in an artifact, or by its name in the notes."
+    )
+    return Blocker(code, ContextKey(name), text, example={name: placeholder(plan, name)})
+
+
+def _handed_in(step: Step, output: Output, known: Collection[str]) -> Iterator[str]:
+    """Name what came of that which the step requires: kinds of artifacts, and what it must hand in."""
+    for contract in step.contracts:
+        if contract.required and any(_belongs(artifact, contract) for artifact in output.artifacts):
+            yield contract.artifact
+    yield from (name for name in step.hands_in if _hands_in(name, output, known))
 
 
 def _unset(plan: Plan, known: Collection[str], step: Step, scope: Scope) -> Iterator[Blocker]:

@@ -262,9 +262,7 @@ class _Inspection:
 
     def _outputs(self, step: Step, event: e.StepCompleted) -> Verdict:
         required = [contract.artifact for contract in step.contracts if contract.required]
-        missing = [kind for kind in dict.fromkeys(required) if kind not in event.brought]
-        if step.requires_notes and "notes" not in event.brought:
-            missing.append("notes")
+        missing = [name for name in dict.fromkeys([*required, *step.hands_in]) if name not in event.brought]
         if missing and not (
             self.audit.applied.never_stops and ("missing_required_output", event.key) in self.gaps
         ):

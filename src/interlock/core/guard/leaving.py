@@ -14,7 +14,7 @@ from msgspec import Struct
 from interlock.core.definition.conditions import Condition, Not, holds, is_known_false, unset_in, variables_of
 from interlock.core.definition.program import END, AskGate, ConfirmStep, DoStep, Op, Plan
 from interlock.core.definition.prompts import variables_in
-from interlock.core.definition.workflow import TERMINAL, Activity, Step, Transition
+from interlock.core.definition.workflow import TERMINAL, Activity, Transition
 from interlock.core.guard.audit import Audit
 from interlock.core.values import merged
 from interlock.core.variables.roots import root
@@ -71,12 +71,6 @@ def left_behind(plan: Plan, audit: Audit) -> set[str]:
     ahead = (ops[key] for key in itertools.dropwhile(lambda key: key != first, ops))
     required = {_name(op) for op in ahead if _requires(plan, audit, op)}
     return waived | (required if audit.rounds else required - audit.answers.keys())
-
-
-def requires_answer(step: Step) -> bool:
-    """Say whether a step needs something of the agent or the user to be done."""
-    contracts = any(contract.required for contract in step.contracts)
-    return contracts or step.requires_notes or step.criteria is not None or bool(step.user_input)
 
 
 def past_skipped(plan: Plan, audit: Audit, target: str) -> str:
@@ -262,6 +256,6 @@ def _requires(plan: Plan, audit: Audit, op: Op) -> bool:
             is_ruled_out = is_known_false(rule, scope) or is_known_false(step.condition, scope)
             return audit.applied.guided and not is_ruled_out
         case DoStep(step=step):
-            return step.required and requires_answer(step) and not is_known_false(step.condition, scope)
+            return step.required and step.requires_output and not is_known_false(step.condition, scope)
         case _:
             return False

@@ -9,7 +9,6 @@ from interlock.core.definition.conditions import Scope, holds
 from interlock.core.definition.program import EnterLoop, Plan
 from interlock.core.definition.workflow import Loop, Step, walk
 from interlock.core.guard.audit import Audit
-from interlock.core.guard.leaving import requires_answer
 from interlock.core.run.events import LeftBecause
 from interlock.core.values import Json, number_of
 from interlock.core.variables.typed_values import fitting
@@ -58,7 +57,7 @@ def is_over(
         case "claimed":
             steps = (item for item in walk(loop.body) if isinstance(item, Step))
             is_quiet = not round_.asked and not loop.steered
-            return is_quiet and round_.total is None and not any(map(requires_answer, steps))
+            return is_quiet and round_.total is None and not any(step.requires_output for step in steps)
         case "empty" | "passed" | "gap":
             return False
         case _:

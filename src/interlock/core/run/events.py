@@ -79,7 +79,7 @@ class StepCompleted(RunEvent, frozen=True, tag="step_completed"):
     claimed: bool = False
     sets: Mapping[str, Json] = {}
     output: str = ""  # the digest of what came with a claim, or for a round of a loop
-    brought: tuple[str, ...] = ()  # what came of that which the step requires: kinds of artifacts, "notes"
+    brought: tuple[str, ...] = ()  # what came of that which the step requires: kinds of artifacts, names
 
 
 class StepReported(RunEvent, frozen=True, tag="step_reported"):

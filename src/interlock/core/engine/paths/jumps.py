@@ -20,7 +20,7 @@ from interlock.core.definition.program import (
     Plan,
     RepeatLoop,
 )
-from interlock.core.definition.workflow import TERMINAL, Step
+from interlock.core.definition.workflow import TERMINAL
 from interlock.core.engine.paths.exits import exits, is_chosen, past_skipped
 from interlock.core.run.state import RunState
 
@@ -132,16 +132,11 @@ def _requires(plan: Plan, state: RunState, op: Op) -> bool:
             ruled_out = not isinstance(step.confirm, bool) and is_known_false(step.confirm, scope)
             return state.preferences.guided and not ruled_out and not is_known_false(step.condition, scope)
         case DoStep(step=step):
-            return step.required and not is_known_false(step.condition, scope) and _has_requirement(step)
+            return step.required and not is_known_false(step.condition, scope) and step.requires_output
         case EnterLoop() | RepeatLoop():
             return False
         case _:
             assert_never(op)
-
-
-def _has_requirement(step: Step) -> bool:
-    contracts = any(contract.required for contract in step.contracts)
-    return contracts or step.requires_notes or step.criteria is not None or bool(step.user_input)
 
 
 def _leads(plan: Plan, state: RunState, start: str, goal: str) -> bool:

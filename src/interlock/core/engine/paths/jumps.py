@@ -60,6 +60,32 @@ def left_out(plan: Plan, state: RunState, target: str) -> LeftOut | None:
     return None
 
 
+def activities_left_out(plan: Plan, state: RunState, target: str) -> list[str]:
+    """Name the required activities that every declared path to the target passes, and a jump does not."""
+    goal = _node(plan, target)
+    if goal in (*state.path, state.activity):
+        return []
+    for start in dict.fromkeys((state.activity, plan.workflow.initial)):
+        if start is None or start == goal:
+            continue
+        links = [link for link in _links_from(plan, state, start, goal) if not link.gate]
+        if paths := _between(start, goal, links):
+            passed = dict.fromkeys(link.source for link in paths if link.source != state.activity)
+            return [name for name in passed if _is_left_out(plan, state, name, start, goal, links)]
+    return []
+
+
+def _is_left_out(
+    plan: Plan, state: RunState, name: str, start: str, goal: str, links: Sequence[_Link]
+) -> bool:
+    """Say whether an activity is required, was not done, and cannot be avoided between two others."""
+    activity = plan.workflow.activity(name)
+    if activity is None or not activity.required or name in state.path:
+        return False
+    around = [link for link in links if name not in (link.source, link.to)]
+    return name == start or not _between(start, goal, around)
+
+
 def gone_back_before(plan: Plan, state: RunState, target: str) -> str:
     """Name the first activity of the run's path that the target leads to, if the run goes back before it.
 

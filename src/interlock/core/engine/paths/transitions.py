@@ -12,7 +12,7 @@ from interlock.core.engine.acknowledge import resolve_late
 from interlock.core.engine.claims import Outlook, Walk, gate_open, take_with_claims
 from interlock.core.engine.draft import Draft
 from interlock.core.engine.paths.exits import ChosenExit, chosen_exit, exits
-from interlock.core.engine.paths.jumps import left_out
+from interlock.core.engine.paths.jumps import activities_left_out, left_out
 from interlock.core.engine.settle import arrived, consequences, entered, left
 from interlock.core.run import events as e
 from interlock.core.run.commands import EnterActivity
@@ -107,7 +107,11 @@ def _leave_out(draft: Draft, command: EnterActivity, listed: tuple[Exit, ...]) -
     state, target, advisory = draft.state, command.target, command.terms.enforcement == "advisory"
     left = left_out(draft.plan, state, target)
     if left is None:
-        if advisory and target not in (*state.path, state.activity):
+        if omitted := activities_left_out(draft.plan, state, target):
+            names = ", ".join(f"'{name}'" for name in omitted)
+            text = f"Required activities were left out on the way to '{target}': {names}."
+            draft.record(e.GapRecorded("warning", "unexpected", "jump", text, target))
+        elif advisory and target not in (*state.path, state.activity):
             text = f"Activity '{target}' was entered, to which no open exit leads."
             draft.record(e.GapRecorded("warning", "unexpected", "jump", text, target))
         return None

@@ -119,6 +119,29 @@ def test_a_project_with_a_bad_file_is_not_used_and_said_on_stderr(tmp_path: Path
         assert b"is not used: " in pipe.stderr.read()
 
 
+def checkout(folder: Path, branch: str) -> Path:
+    """A git checkout without a project, as far as it is looked at."""
+    (folder / ".git" / "refs" / "heads").mkdir(parents=True)
+    (folder / ".git" / "HEAD").write_text(f"ref: refs/heads/{branch}\n")
+    (folder / ".git" / "refs" / "heads" / branch).write_text("0123456789" * 4 + "\n")
+    return folder
+
+
+@pytest.mark.parametrize("named", ["directory", "variable", "roots", "flag"])
+def test_a_plain_checkout_is_recorded_wherever_it_is_known_from(tmp_path: Path, named: str) -> None:
+    below = checkout(tmp_path / ("elsewhere" if named == "directory" else "one"), "topic") / "src"
+    below.mkdir()
+    flags = ("--project", str(below)) if named == "flag" else ()
+    variables = {"CLAUDE_PROJECT_DIR": str(below)} if named == "variable" else {}
+    with server(tmp_path, *flags, **variables) as pipe:
+        pipe.initialize(**(ROOTS if named == "roots" else {}))
+        if named == "roots":
+            answer_with(pipe, asked(pipe), below)
+        pipe.ask(call(10, "start_workflow", workflowId="wr.small_task", context={"goal": "x"}))
+        found = pipe.ask(call(11, "resume_session", query="topic"))["result"]["structuredContent"]
+        assert [candidate["whyMatched"] for candidate in found["candidates"]] == ["matched_branch"]
+
+
 @pytest.mark.parametrize(
     ("result", "folders"),
     [

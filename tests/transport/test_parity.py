@@ -282,7 +282,9 @@ def _targets(surface: str, server: HttpServer, workflows: Path, folder: Path) ->
     from mcp import StdioServerParameters
 
     arguments = ["-m", "interlock", "mcp", "--surface", surface, "--data-dir", str(folder), *AT_ONCE]
-    stdio = StdioServerParameters(command=sys.executable, args=[*arguments, "--workflows", str(workflows)])
+    arguments += ["--workflows", str(workflows)]
+    # Only a server of one client records the checkout that it works in, so it works in none.
+    stdio = StdioServerParameters(command=sys.executable, args=arguments, cwd=folder)
     return stdio, f"{server.url}/mcp/{surface}"
 
 

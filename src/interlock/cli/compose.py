@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from interlock.authoring.library import BUNDLED, Library
 from interlock.authoring.sources.sources import Source, SourceKind
-from interlock.cli.config import BadConfig, Config, project_at, resolve
+from interlock.cli.config import BadConfig, Config, project_at, resolve, work_folder
 from interlock.core.run.preferences import PRESETS
 from interlock.ledger.ledger import Ledger
 from interlock.ledger.settings import Settings
@@ -64,7 +64,7 @@ def split_mount(argument: str) -> tuple[str | None, Path]:
 
 def ledger_of(config: Config) -> Ledger:
     """Open the database and everything around it."""
-    return _ledger_on(store_of(config).open(), config)
+    return _ledger_on(store_of(config).open(), config, work_folder(os.environ))
 
 
 def store_of(config: Config) -> LazyStore:
@@ -100,17 +100,17 @@ def require_postgres() -> None:
         raise BadConfig("store: PostgreSQL needs more packages; run `pip install 'interlock[postgres]'`")
 
 
-def _ledger_on(store: Store, config: Config) -> Ledger:
-    return Ledger(store, Keys(config.folder), library_of(config), settings_of(config))
+def _ledger_on(store: Store, config: Config, folder: Path | None) -> Ledger:
+    return Ledger(store, Keys(config.folder), library_of(config), settings_of(config, folder))
 
 
-def settings_of(config: Config) -> Settings:
-    """Return what sessions copy at their start."""
+def settings_of(config: Config, folder: Path | None) -> Settings:
+    """Return what sessions copy at their start. `folder` is the one worked in where no project is named."""
     return Settings(
         preferences=PRESETS[config.mode or "guided"],
         preferences_fixed=config.mode is not None,
         terms=config.terms,
-        project=Path(config.project) if config.project else None,
+        project=Path(config.project) if config.project else folder,
         retention_days=config.retention_days,
         stale_hours=config.stale_hours,
         console_url=config.console_url.rstrip("/"),
@@ -118,25 +118,35 @@ def settings_of(config: Config) -> Settings:
 
 
 class ConfiguredBackend:
-    """What a surface is built on, as the settings say. The store is not opened yet."""
+    """What a surface is built on, as the settings say. The store is not opened yet.
 
-    def __init__(self, config: Config, flags: Mapping[str, Any] = MappingProxyType({})) -> None:
+    `folder` is the one that the client works in; a server of many clients has none.
+    """
+
+    def __init__(
+        self, config: Config, flags: Mapping[str, Any] = MappingProxyType({}), folder: Path | None = None
+    ) -> None:
         self._config = config
         self._flags = flags
+        self._folder = folder
         self._ledger: Ledger | None = None
         self.store = store_of(config)
 
     def ledger(self) -> Ledger:
-        self._ledger = _ledger_on(self.store, self._config)
+        self._ledger = _ledger_on(self.store, self._config, self._folder)
         return self._ledger
 
     def library(self) -> Library:
         return library_of(self._config)
 
     def take_folders(self, folders: Sequence[Path]) -> None:
-        """Make the first project in or around the client's folders this server's, if it has none yet."""
+        """Work in the client's first folder; make the first project in or around them this server's."""
+        if not folders or self._config.project is not None or self._ledger is None:
+            return
+        self._folder = folders[0]
+        self._ledger.settings = settings_of(self._config, self._folder)
         project = next(filter(None, map(project_at, folders)), None)
-        if project is None or self._config.project is not None or self._ledger is None:
+        if project is None:
             return
         known = set(mounted_sources(self._config))
         try:
@@ -145,7 +155,7 @@ class ConfiguredBackend:
         except BadConfig as error:
             print(f"interlock mcp: the project {project} is not used: {error}", file=sys.stderr)
             return
-        self._config, self._ledger.settings = config, settings_of(config)
+        self._config, self._ledger.settings = config, settings_of(config, self._folder)
         self._ledger.library.add(added)
 
 
@@ -155,7 +165,7 @@ def surface_of(config: Config, flags: Mapping[str, Any] = MappingProxyType({})) 
     The store is opened by the first tool call, so that a server whose store cannot be opened still starts,
     lists its tools, and answers every call with what is wrong.
     """
-    backend = ConfiguredBackend(config, flags)
+    backend = ConfiguredBackend(config, flags, work_folder(os.environ))
     try:
         surface = build_surface(config.surface, backend, frozenset(config.disable_tools))
     except UnknownTool as error:

@@ -214,12 +214,18 @@ def _by_origin(flags: Mapping[str, Any], environment: Mapping[str, str]) -> dict
 
 
 def project_around(environment: Mapping[str, str]) -> str | None:
-    """Return the nearest folder with `.interlock` around the client's project or the working directory.
+    """Return the nearest folder with `.interlock` around the folder that is worked in."""
+    folder = work_folder(environment)
+    return project_at(folder) if folder else None
+
+
+def work_folder(environment: Mapping[str, str]) -> Path | None:
+    """Return the folder that is worked in: the client's project or the working directory.
 
     Clients start servers in the folder that they are opened in; some name it in a variable instead.
     """
     try:
-        return project_at(Path(environment.get("CLAUDE_PROJECT_DIR") or Path.cwd()))
+        return Path(environment.get("CLAUDE_PROJECT_DIR") or Path.cwd())
     except OSError:  # the working directory was removed
         return None
 

@@ -56,13 +56,16 @@ def test_the_tiers_come_in_their_order(flow: Bench, tmp_path: Path) -> None:
     flow.write(workflow(*steps("one"), id="test.deadbee", name="Named so"))
     named = began(flow, "by its workflow", "test.deadbee")
     words = began(flow, "deadbee in the goal")
+    noted = began(flow, "in its newest notes")
+    noted.ack("deadbee it is")
     assert found(flow, "deadbee") == [
-        (id_of(words), "matched_notes"),
-        (id_of(named), "matched_workflow"),
+        (id_of(words), "matched_title"),
         (id_of(head), "matched_head_sha"),
         (id_of(branch), "matched_branch"),
-        (id_of(prefix), "matched_branch"),
+        (id_of(named), "matched_workflow"),
+        (id_of(noted), "matched_notes"),
     ]
+    assert (id_of(prefix), "matched_branch") in found(flow, "deadbee/")
     assert (id_of(deep), "matched_deep") in found(flow, "early deadbee")
 
 
@@ -85,6 +88,63 @@ def test_a_run_id_leads_to_that_run_of_a_session_with_several(flow: Bench) -> No
     assert agent.look(answer)["workflow"]["id"] == "test.flow"
 
 
+class TestSessionsWithSeveralRuns:
+    """A session of execution holds many runs (rule 42); each is found by its own words."""
+
+    @pytest.fixture
+    def token(self, flow: Bench) -> str:
+        token: str = flow.agent().call("start_session", title="House")["sessionToken"]
+        return token
+
+    def run(self, flow: Bench, token: str, goal: str, *notes: str, workflow_id: str = "test.flow") -> str:
+        """Begin a run in the session, take a step for each note, and return the run's id."""
+        flow.clock.pass_seconds(60)
+        agent = flow.agent()
+        agent.call("start_workflow", workflowId=workflow_id, sessionToken=token, context={"goal": goal})
+        for note in notes:
+            agent.ack(note)
+        run: str = agent.last["session"]["runId"]
+        return run
+
+    def matches(self, flow: Bench, query: str) -> list[tuple[str, str]]:
+        answer = flow.agent().call("resume_session", query=query)
+        return [(candidate["runId"], candidate["whyMatched"]) for candidate in answer["candidates"]]
+
+    def test_an_older_run_is_found_by_its_own_words(self, flow: Bench, token: str) -> None:
+        boiler = self.run(flow, token, "mend the boiler", "new gasket fitted")
+        fence = self.run(flow, token, "paint the fence")
+        assert self.matches(flow, "boiler") == [(boiler, "matched_title")]
+        assert self.matches(flow, "gasket") == [(boiler, "matched_notes")]
+        assert self.matches(flow, "fence") == [(fence, "matched_title")]
+        assert self.matches(flow, "boiler fence")[0][1] == "matched_some_words", "no run has both words"
+
+    def test_the_running_run_comes_before_the_finished_one(self, flow: Bench, token: str) -> None:
+        running = self.run(flow, token, "the roof")
+        done = self.run(flow, token, "the house roof", "house tiles", "house done")
+        assert self.matches(flow, "house")[:2] == [(running, "matched_title"), (done, "matched_title")]
+        assert [run for run, _ in self.matches(flow, "")][:2] == [running, done]
+
+    def test_a_run_is_found_by_its_workflow(self, flow: Bench, token: str) -> None:
+        self.run(flow, token, "a")
+        other = self.run(flow, token, "b", workflow_id="test.other")
+        assert self.matches(flow, "something else") == [(other, "matched_workflow")]
+
+
+def test_a_title_comes_before_notes_and_running_before_finished_in_each(flow: Bench) -> None:
+    done = began(flow, "the stove")
+    done.ack()
+    done.ack()
+    titled = began(flow, "the stove")
+    noted = began(flow, "something else")
+    noted.ack("bought a stove")
+    order = [
+        (id_of(titled), "matched_title"),
+        (id_of(done), "matched_title"),
+        (id_of(noted), "matched_notes"),
+    ]
+    assert found(flow, "stove") == order
+
+
 def test_all_words_must_be_there_spread_over_goal_and_notes(flow: Bench) -> None:
     both = began(flow, "mend the boiler")
     both.ack("new gasket fitted")
@@ -96,9 +156,9 @@ def test_all_words_must_be_there_spread_over_goal_and_notes(flow: Bench) -> None
 def test_a_goal_is_found_beside_a_title(flow: Bench) -> None:
     agent = flow.agent()
     agent.start("test.flow", title="Short", goal="replace the thermostat")
-    assert found(flow, "thermostat")[0] == (id_of(agent), "matched_notes")
+    assert found(flow, "thermostat")[0] == (id_of(agent), "matched_title")
     agent.ack("went on")
-    assert found(flow, "thermostat")[0] == (id_of(agent), "matched_notes")
+    assert found(flow, "thermostat")[0] == (id_of(agent), "matched_title")
 
 
 def test_previews_of_the_newest_artifacts_count_as_notes(flow: Bench) -> None:
@@ -155,7 +215,7 @@ def test_an_old_session_is_found_behind_any_number_of_newer_ones(flow: Bench) ->
     agent = flow.agent()
     for number in range(250):
         agent.start("test.flow", goal=f"hay {number}")
-    assert found(flow, "needle")[0] == (id_of(old), "matched_notes")
+    assert found(flow, "needle")[0] == (id_of(old), "matched_title")
 
 
 def test_a_damaged_session_is_passed_over(flow: Bench) -> None:
@@ -190,7 +250,7 @@ def test_no_query_is_syntax(flow: Bench, query: str) -> None:
 )
 def test_words_are_found_in_whatever_form_they_are_written(flow: Bench, goal: str, query: str) -> None:
     agent = began(flow, goal)
-    assert found(flow, query) == [(id_of(agent), "matched_notes")]
+    assert found(flow, query) == [(id_of(agent), "matched_title")]
 
 
 def test_a_candidate_shows_its_newest_note(flow: Bench) -> None:
@@ -221,4 +281,4 @@ def test_a_session_that_cannot_be_indexed_keeps_no_other_from_being_found(flow: 
     connection.execute("DROP TRIGGER commits_stay")
     connection.execute(damage, (id_of(broken),))
     assert id_of(whole) in [session for session, _ in found(flow, "words")]
-    assert found(flow, "whole")[0] == (id_of(whole), "matched_notes")
+    assert found(flow, "whole")[0] == (id_of(whole), "matched_title")

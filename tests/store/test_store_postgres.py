@@ -34,7 +34,6 @@ from interlock.store.postgres.database import PostgresStore, migrate, open_store
 from interlock.store.postgres.loading import LOAD_BY_ID
 from interlock.store.postgres.queries import PostgresReader
 from interlock.store.postgres.tables import MIGRATIONS
-from interlock.store.postgres.words import words_in
 from interlock.store.protocol import (
     HandleRow,
     SearchRow,
@@ -52,6 +51,7 @@ from interlock.store.protocol import (
     TraceRow,
 )
 from interlock.store.sqlite.store import open_store as open_sqlite
+from interlock.store.word_split import words_in
 from support import postgres_server
 from support.harness import Bench, steps, workflow
 from support.postgres_server import PostgresServer, require_postgres, shared_server

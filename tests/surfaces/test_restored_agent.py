@@ -78,7 +78,7 @@ def test_resume_is_enough_to_go_on(bench: Bench) -> None:
     agent = halfway(bench)
     fresh = bench.agent()
     found = fresh.call("resume_session", query="please resume my session about the boiler")
-    assert [candidate["whyMatched"] for candidate in found["candidates"]] == ["matched_notes"]
+    assert [candidate["whyMatched"] for candidate in found["candidates"]] == ["matched_title"]
     assert "- ship: later (Later), reported by the agent" in fresh.text
     assert "Make pipe." in fresh.text
     tokens = {

@@ -69,7 +69,9 @@ def search_page(ledger: Ledger, query: str) -> SearchPage:
     words = query.casefold().split()
     if not words:
         return SearchPage(query)
-    best = {hit.session_id: hit for hit in best_sessions(ledger, query)}
+    best: dict[str, SearchHit] = {}
+    for hit in best_sessions(ledger, query):
+        best.setdefault(hit.session_id, hit)
     listed = run_lines(ledger, RunsWanted(text=query, limit=MOST_SESSIONS))
     others = (
         SearchHit(

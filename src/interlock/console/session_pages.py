@@ -13,9 +13,9 @@ from interlock.ledger.decisions.inbox import WaitingQuestion
 from interlock.ledger.decisions.modes import ModeLine, session_modes
 from interlock.ledger.errors import LedgerError
 from interlock.ledger.ledger import Ledger
-from interlock.ledger.queries.indexing import named
 from interlock.ledger.queries.log_lines import EVENT_KINDS, event_lines
 from interlock.ledger.queries.run_lines import shown_status, stale_before
+from interlock.ledger.queries.run_words import named
 from interlock.ledger.queries.search import FINISHED
 from interlock.ledger.queries.status import (
     PendingLine,

@@ -33,7 +33,8 @@ from interlock.ledger.log.commit import Commit
 from interlock.ledger.log.health import damage, intact
 from interlock.ledger.log.projection import Rows, terms_within
 from interlock.ledger.log.records import CallTraced, OutputAppended, SessionCreated
-from interlock.ledger.queries.indexing import catch_up, named
+from interlock.ledger.queries.indexing import catch_up
+from interlock.ledger.queries.run_words import named
 from interlock.ledger.runs.brief import Brief, brief
 from interlock.ledger.runs.children import begin_in_parent
 from interlock.ledger.runs.drift import DriftCheck

@@ -1,4 +1,4 @@
-"""What a session is found by: its title and goal, its newest notes and previews, its workflows.
+"""What a session is found by: its title, and the words of all its runs.
 
 A command only marks its session. The index catches up before a search, and when the server is idle.
 """
@@ -6,25 +6,18 @@ A command only marks its session. The index catches up before a search, and when
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import suppress
-from unicodedata import normalize
 
 import msgspec
 
-from interlock.core.definition.program import Plan
-from interlock.core.run.output import Output, within_budget
-from interlock.core.run.state import RunState
-from interlock.core.values import Variables, cut
 from interlock.ledger.log.chain import entries_of
-from interlock.ledger.log.projection import state_of
+from interlock.ledger.log.projection import StoredOutput
 from interlock.ledger.log.records import OutputAppended
-from interlock.ledger.runs.pinned_workflows import PinDamaged, Pins
+from interlock.ledger.queries.run_words import RunWords, folded, output_words, run_words
+from interlock.ledger.runs.pinned_workflows import Pins
 from interlock.store.protocol import Reader, SearchRow, SessionRow, Store
 
-PREVIEW = 2048
-MARK = "wf"
-NAMES = ("title", "goal", "ticketId")
 BATCH = 50
+MOST_RUNS = 50  # of a session, newest first: the words of older ones are found in their outputs
 
 _encode = msgspec.json.Encoder().encode
 
@@ -46,7 +39,7 @@ def catch_up(store: Store, pins: Pins, most: int | None = None) -> int:
                     row, texts = _entry(writer, pins, session, writer.search_row(session_id))
                 except (ValueError, TypeError):
                     # Its bytes are damaged: it is found only by its title, until a repair marks it again.
-                    title_only = search_row(session, (), None, Output())
+                    title_only = _search_row(session, ())
                     row, texts = msgspec.structs.replace(title_only, indexed_to=session.head_index), []
                 writer.index(row, texts)
         done += len(waiting)
@@ -74,48 +67,23 @@ def _entry(
         outputs = [event for event in events if isinstance(event, OutputAppended)]
         texts += [event.notes or _encode(event.artifact).decode() for event in outputs]
         newest = outputs or newest
-    head = reader.node(session.session_id, session.head_node) if session.head_node is not None else None
-    notes = "\n".join(event.notes for event in newest if event.notes)
-    output = Output(notes, tuple(event.artifact for event in newest if event.artifact))
-    plans: list[Plan] = []
-    for run in reader.runs(session.session_id):
-        with suppress(PinDamaged):
-            plans.append(pins.plan(reader.content, run.workflow_hash))
-    row = search_row(session, plans, state_of(head) if head else None, output)
-    if not newest and known is not None:
-        row = msgspec.structs.replace(row, notes=known.notes)
+    runs = reader.runs(session.session_id)[-MOST_RUNS:]
+    row = _search_row(session, [run_words(reader, pins, session, run) for run in runs])
+    if not runs:
+        notes = output_words([_stored(event) for event in newest])
+        row = msgspec.structs.replace(row, notes=notes or (known.notes if known else ""))
     return msgspec.structs.replace(row, indexed_to=session.head_index), texts
 
 
-def search_row(
-    session: SessionRow, plans: Sequence[Plan], state: RunState | None, output: Output
-) -> SearchRow:
-    """Return the session's row as its newest output makes it."""
-    title = " ".join(dict.fromkeys([session.title, *(named(state.variables) if state else ())]))
-    kept = within_budget(output)
-    previews = (cut(_encode(artifact).decode(), PREVIEW, "") for artifact in kept.artifacts)
-    notes = " ".join((kept.notes, *previews)).strip()
-    return SearchRow(session.session_id, session.owner, _folded(title), _folded(notes), workflow_words(plans))
+def _search_row(session: SessionRow, runs: Sequence[RunWords]) -> SearchRow:
+    return SearchRow(
+        session.session_id,
+        session.owner,
+        " ".join(dict.fromkeys((folded(session.title), *(run.title for run in runs if run.title)))),
+        "\n".join(run.notes for run in runs if run.notes),
+        " ".join(dict.fromkeys(word for run in runs for word in run.workflows.split())),
+    )
 
 
-def _folded(text: str) -> str:
-    """Normalize text, so that a query finds it whichever way equal characters are encoded."""
-    return normalize("NFKC", text)
-
-
-def workflow_words(plans: Sequence[Plan]) -> str:
-    """Return the marked words of ids, names and tags."""
-    texts = (text for plan in plans for text in (plan.workflow.id, plan.workflow.name, *plan.workflow.tags))
-    return " ".join(dict.fromkeys(word for text in texts for word in marked(text)))
-
-
-def marked(text: str) -> list[str]:
-    """Mark words as a workflow's: many sessions share them, so a search of notes must not match them."""
-    letters = "".join(char if char.isalnum() else " " for char in _folded(text).lower())
-    return [MARK + word for word in letters.split()]
-
-
-def named(context: Variables) -> list[str]:
-    """Return what the context calls the work, best first (rule 42)."""
-    values = (context.get(key) for key in NAMES)
-    return [value[:200] for value in values if isinstance(value, str) and value.strip()]
+def _stored(event: OutputAppended) -> StoredOutput:
+    return StoredOutput(event.channel, event.step, event.notes or _encode(event.artifact).decode())

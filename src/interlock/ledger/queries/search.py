@@ -1,35 +1,36 @@
-"""Finding work again in a brand new chat: tiers decide, newest first within a tier (rule 47)."""
+"""Finding work again in a brand new chat: tiers decide, within a tier running before finished (rule 47)."""
 
 from __future__ import annotations
 
 import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Literal
+from typing import Literal, TypedDict
 
 from msgspec import Struct
 
 from interlock.core.values import cut
 from interlock.ledger.log.chain import logged
 from interlock.ledger.log.health import damage_of
-from interlock.ledger.log.projection import notes_in, state_of
 from interlock.ledger.log.records import OutputAppended
-from interlock.ledger.queries.indexing import catch_up, marked, named
+from interlock.ledger.queries.indexing import MOST_RUNS, catch_up
+from interlock.ledger.queries.run_words import MARK, folded, marked, newest_outputs, run_words
 from interlock.ledger.queries.status import Referred, referred
+from interlock.ledger.runs.pinned_workflows import Pins
 from interlock.ledger.runs.position import tip_of
 from interlock.ledger.runs.positions import Positions
-from interlock.store.protocol import Reader, Recorded, RunRow, SessionRow
+from interlock.store.protocol import Reader, RunRow, SessionRow
+from interlock.store.word_split import words_in
 
 CANDIDATES = 5
 LOOKED_AT = 200
-SPARE = 20  # damaged sessions are passed over, so a few more than five are ranked
+SPARE = 20  # damaged sessions and finished runs are passed over, so more than five are ranked
 SNIPPET = 320
 FINISHED = ("complete", "complete_with_gaps", "abandoned")
 UNFINISHED = ("in_progress", "blocked")
 SHORTEST_SHA = 7
 SHORTEST_BRANCH = 3
 MOST_WORDS = 12
-NEAREST = 10  # nodes on the path to a tip that are searched for words and for a snippet
 FILLER = frozenset(
     (
         *("a", "about", "again", "an", "and", "at", "back", "chat", "continue", "do", "earlier", "find"),
@@ -41,14 +42,31 @@ FILLER = frozenset(
 
 Why = Literal[
     "matched_exact_id",
-    "matched_notes",
-    "matched_workflow",
+    "matched_title",
     "matched_head_sha",
     "matched_branch",
+    "matched_workflow",
+    "matched_notes",
     "matched_deep",
     "matched_some_words",
     "recency_fallback",
 ]
+
+
+COLUMNS: Mapping[Why, tuple[str, ...]] = {
+    "matched_title": ("title",),
+    "matched_workflow": ("workflows",),
+    "matched_notes": ("title", "notes"),
+    "matched_some_words": ("title", "notes", "workflows"),
+}
+
+
+class Ranking(TypedDict):
+    """What the sessions of a tier are ranked by."""
+
+    repo_root: str
+    unfinished: tuple[str, ...]
+    owner: str
 
 
 class Candidate(Struct, frozen=True):
@@ -60,6 +78,11 @@ class Candidate(Struct, frozen=True):
     snippet: str
     run: RunRow | None = None
     tip: int = 0
+
+    @property
+    def is_finished(self) -> bool:
+        """Whether there is nothing left to continue."""
+        return self.run is not None and self.run.status in FINISHED
 
 
 def words_of(query: str) -> list[str]:
@@ -84,13 +107,20 @@ def find(
     without a query its commit and branch are searched for.
     """
     catch_up(positions.store, positions.pins)
-    candidates, words = list[Candidate](), words_of(query)
+    candidates, words, seen = list[Candidate](), words_of(query), set[str]()
     with positions.store.reading() as reader:
         exact = referred(reader, query.strip(), positions.owner)
         if len(exact) == 1:
-            return tuple(_candidates(reader, exact[0], "matched_exact_id", ()))
-        for why, session_id in _fitting(reader, query.strip(), positions.owner, observed or {}):
-            candidates += _candidates(reader, Referred(session_id), why, words)
+            return tuple(_candidates(reader, positions.pins, exact[0], "matched_exact_id", ()))
+        for why, session_ids in _fitting(reader, query.strip(), positions.owner, observed or {}):
+            if why == "recency_fallback" and candidates and query.strip():
+                break  # what is only new would distract from what matches
+            tier = list[Candidate]()
+            for session_id in session_ids:
+                if session_id not in seen and sum(not one.is_finished for one in tier) < CANDIDATES:
+                    tier += _candidates(reader, positions.pins, Referred(session_id), why, words)
+            seen.update(candidate.session.session_id for candidate in tier)
+            candidates += sorted(tier, key=lambda candidate: candidate.is_finished)
             if len(candidates) >= CANDIDATES:
                 break
     return tuple(candidates[:CANDIDATES])
@@ -98,23 +128,13 @@ def find(
 
 def _fitting(
     reader: Reader, query: str, owner: str, observed: Mapping[str, str]
-) -> Iterator[tuple[Why, str]]:
-    """Yield the sessions that fit, best first, each once; the newest last."""
-    repo_root, seen = observed.get("repo_root", ""), set[str]()
+) -> Iterator[tuple[Why, list[str]]]:
+    """Yield the sessions that fit, tier by tier, each tier ranked; the newest last."""
+    terms: Ranking = {"repo_root": observed.get("repo_root", ""), "unfinished": UNFINISHED, "owner": owner}
     for why, matched in _tiers(reader, query, owner, observed):
-        new = [session_id for session_id in dict.fromkeys(matched) if session_id not in seen]
-        if not new:
-            continue
-        for session_id in reader.ranked(
-            new, owner=owner, repo_root=repo_root, unfinished=UNFINISHED, limit=SPARE
-        ):
-            seen.add(session_id)
-            yield why, session_id
-    for session_id in reader.newest(
-        owner=owner, repo_root=repo_root, unfinished=UNFINISHED, among=LOOKED_AT, limit=SPARE + len(seen)
-    ):
-        if session_id not in seen:
-            yield "recency_fallback", session_id
+        if matched:
+            yield why, reader.ranked(list(dict.fromkeys(matched)), **terms, limit=SPARE)
+    yield "recency_fallback", reader.newest(**terms, among=LOOKED_AT, limit=SPARE)
 
 
 def _tiers(
@@ -122,19 +142,25 @@ def _tiers(
 ) -> Iterator[tuple[Why, list[str]]]:
     """Yield the sessions that each tier matches. Without a query, tiers match what is checked out now."""
     words, names = words_of(query), query.split()
-    yield "matched_notes", reader.search(words, owner=owner, columns=("title", "notes"), limit=LOOKED_AT)
-    in_workflows = reader.search(
-        marked(" ".join(words)), owner=owner, columns=("workflows",), limit=LOOKED_AT
-    )
-    yield "matched_workflow", in_workflows
+
+    def in_columns(*columns: str) -> list[str]:
+        return reader.search(words, owner=owner, columns=columns, limit=LOOKED_AT)
+
+    yield "matched_title", in_columns("title")
     shas = [
         word
         for word in words or [observed.get("git_head_sha", "")]
         if len(word) >= SHORTEST_SHA and set(word) <= set("0123456789abcdef")
     ]
     yield "matched_head_sha", _observed(reader, owner, "git_head_sha", shas, prefix=True)
-    branches = names or [observed.get("git_branch", "")]
-    yield "matched_branch", _observed(reader, owner, "git_branch", filter(None, branches), prefix=False)
+    branch = query or observed.get("git_branch", "")
+    yield "matched_branch", _observed(reader, owner, "git_branch", filter(None, [branch]), prefix=False)
+    in_workflows = reader.search(
+        marked(" ".join(words)), owner=owner, columns=("workflows",), limit=LOOKED_AT
+    )
+    yield "matched_workflow", in_workflows
+    yield "matched_notes", in_columns("title", "notes")
+    yield "matched_branch", _observed(reader, owner, "git_branch", names, prefix=False)
     beginnings = [name for name in names if len(name) >= SHORTEST_BRANCH and name.lower() not in FILLER]
     yield "matched_branch", _observed(reader, owner, "git_branch", beginnings, prefix=True)
     yield "matched_deep", reader.search_outputs(words, owner=owner, limit=LOOKED_AT)
@@ -155,8 +181,10 @@ def _observed(reader: Reader, owner: str, key: str, values: Iterable[str], *, pr
     ]
 
 
-def _candidates(reader: Reader, match: Referred, why: Why, words: Sequence[str]) -> Iterator[Candidate]:
-    """Yield the runs of a session that fit the words best, or the session itself while it has no run.
+def _candidates(
+    reader: Reader, pins: Pins, match: Referred, why: Why, words: Sequence[str]
+) -> Iterator[Candidate]:
+    """Yield the runs of a session that fit, or the session itself while it has no run.
 
     A damaged session is no candidate.
     """
@@ -170,32 +198,44 @@ def _candidates(reader: Reader, match: Referred, why: Why, words: Sequence[str])
         yield Candidate(session, handles[0].handle, why, cut("".join(notes[-1:]), SNIPPET, "…"))
         return
     try:
-        for run in _best(reader, session, runs, words) if len(runs) > 1 else runs:
-            snippet = cut(next(_newest_notes(reader, session, run), ""), SNIPPET, "…")
+        for run in _fitting_runs(reader, pins, session, runs, why, words) if len(runs) > 1 else runs:
+            snippet = cut(_newest_note(reader, session, run), SNIPPET, "…")
             yield Candidate(session, handles[0].handle, why, snippet, run, tip_of(session, run))
     except (ValueError, TypeError):  # the notes of a damaged row cannot be read
         return
 
 
-def _best(reader: Reader, session: SessionRow, runs: Sequence[RunRow], words: Sequence[str]) -> list[RunRow]:
-    """Return the runs of a session that have most of the words, unfinished first, then newest."""
-    scores: dict[int, int] = {}
-    for run in runs:
-        node = reader.node(session.session_id, tip_of(session, run))
-        named_so = named(state_of(node).variables) if node else []
-        text = " ".join([run.workflow_id, *named_so, *_newest_notes(reader, session, run)]).lower()
-        scores[run.run] = sum(word in text for word in words)
-    best = max(scores.values())
-    fitting = [run for run in runs if scores[run.run] == best]
-    return sorted(fitting, key=lambda run: (run.status in FINISHED, -run.started_at, -run.run))
+def _fitting_runs(
+    reader: Reader, pins: Pins, session: SessionRow, runs: Sequence[RunRow], why: Why, words: Sequence[str]
+) -> list[RunRow]:
+    """Return the runs that a tier means: those that have its words themselves, running ones first.
+
+    The index knows which words the session has. All its runs count where the tier is not about words.
+    """
+    newest = sorted(runs, key=lambda run: (run.status in FINISHED, -run.started_at, -run.run))[:MOST_RUNS]
+    if why not in COLUMNS or not words:
+        return newest
+    counts: dict[int, int] = {}
+    for run in newest:
+        own = run_words(reader, pins, session, run)
+        texts = {
+            "title": f"{folded(session.title)} {own.title}",
+            "notes": own.notes,
+            "workflows": own.workflows,
+        }
+        has = {word for column in COLUMNS[why] for word in words_in(texts[column])}
+        if "workflows" in COLUMNS[why]:
+            has |= {word.removeprefix(MARK) for word in own.workflows.split()}
+        counts[run.run] = sum({*words_in(word)} <= has for word in words)
+    wanted = max(counts.values()) if why == "matched_some_words" else len(words)
+    return [run for run in newest if counts[run.run] >= wanted]
 
 
-def _newest_notes(reader: Reader, session: SessionRow, run: RunRow) -> Iterator[str]:
-    """Yield the newest note at each of the last nodes on the path to the tip of a run."""
-    session_id = session.session_id
-    for node in reader.path(session_id, tip_of(session, run), NEAREST):
-        rows: list[Recorded] = [*reader.blocked(session_id, (node.node,))]
-        rows += reader.notes(session_id, (node.node,))
-        rows.sort(key=lambda row: row.event_index)
-        notes = [note.body for row in (node, *rows) for note in notes_in(row)]
-        yield from notes[-1:]
+def _newest_note(reader: Reader, session: SessionRow, run: RunRow) -> str:
+    notes = (
+        output.body
+        for outputs in newest_outputs(reader, session, run)
+        for output in outputs
+        if output.channel == "recap"
+    )
+    return next(notes, "")

@@ -5,37 +5,15 @@ PostgreSQL's own parsers depend on the server's configuration and locale; these 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from unicodedata import category, normalize
+from collections.abc import Mapping, Sequence
+
+from interlock.store.word_split import words_in
 
 WEIGHTS: Mapping[str, str] = {"title": "A", "notes": "B", "workflows": "C"}
 LONGEST_WORD = 200  # characters that are compared; PostgreSQL refuses words over 2 kB
 LAST_POSITION = 16_383
 MOST_POSITIONS = 255  # of one word
 LARGEST_VECTOR = 900_000  # bytes; PostgreSQL refuses a vector over 1 MB
-DIACRITICS = range(0x300, 0x332)
-
-
-def words_in(text: str) -> list[str]:
-    """Split a text into letters and digits, without case and without the accents of Latin letters."""
-    return "".join(_folded(text)).split()
-
-
-def _folded(text: str) -> Iterator[str]:
-    for char in text:
-        if char.isascii():
-            yield char.lower() if char.isalnum() else " "
-        elif ord(char) not in DIACRITICS:
-            kind = category(char)
-            yield _letter(char) if kind[0] in "LN" or kind in ("Co", "Cn") else " "
-
-
-def _letter(char: str) -> str:
-    base = normalize("NFD", char)[0]
-    if base.isascii():
-        return base.lower()
-    folded = char.casefold()
-    return folded if len(folded) == 1 else char
 
 
 def vector(columns: Mapping[str, str]) -> str:

@@ -23,7 +23,7 @@ from interlock.cli.screen import (
 from interlock.core.values import Json
 from interlock.ledger.git_context import observe
 from interlock.ledger.ledger import Ledger
-from interlock.ledger.queries.search import find, words_of
+from interlock.ledger.queries.search import find
 from interlock.ledger.queries.status import ref_of
 
 INDENT = " " * 10
@@ -57,11 +57,9 @@ def command(ledger: Ledger, query: tuple[str, ...], as_json: bool) -> None:
         session, run = candidate.session, candidate.run
         about = words(run.status) if run else "notes only"
         say(paint(fit(f"{ref_of(session.session_id)}  {line_of(session.title)}", width()), "strong"))
-        in_title = set(words_of(" ".join(query))) & set(words_of(session.title))
-        why = "matched_title" if candidate.why == "matched_notes" and in_title else candidate.why
         status = paint(about, STATUS_TONES.get(run.status, "plain") if run else "plain")
         named = f"{run.workflow_id}, " if run else ""
-        say(f"{INDENT}{named}{status}, {age(session.updated_at)}, {words(why)}")
+        say(f"{INDENT}{named}{status}, {age(session.updated_at)}, {words(candidate.why)}")
         if candidate.snippet:
             say(paint(fit(f"{INDENT}{line_of(candidate.snippet)}", width()), "quiet"))
     matched = any(candidate.why != "recency_fallback" for candidate in candidates)

@@ -41,6 +41,11 @@ class DecodingError(Struct, frozen=True):
         return f"{self.message} ({self.path})" if self.path else self.message
 
 
+def missing_field(name: str) -> str:
+    """Return msgspec's message about a field that this call cannot do without, although others can."""
+    return f"Object missing required field `{name}`"
+
+
 def decoding_error(reason: str) -> DecodingError:
     """Split msgspec's message into what is wrong and where; the path is empty for the whole."""
     message, _, path = reason.partition(" - at `$")

@@ -13,6 +13,10 @@ RequestId: TypeAlias = Annotated[
         description="Your id for this start; the same call with it again returns the same answer.",
     ),
 ]
+Find: TypeAlias = Annotated[
+    str,
+    Meta(max_length=256, description="Words about earlier work, or its id: lists it and starts nothing"),
+]
 Reason: TypeAlias = Annotated[str, Meta(min_length=1, max_length=2048)]
 
 

@@ -6,28 +6,26 @@ import msgspec
 
 from interlock.core.values import Json
 from interlock.ledger.errors import LedgerError
-from interlock.ledger.git_context import observe
 from interlock.ledger.ledger import Ledger
-from interlock.ledger.queries.search import find, is_reference
+from interlock.ledger.queries.search import is_reference
 from interlock.ledger.tokens.tokens import Pointer
 from interlock.surfaces.call import Outcome, Reply
 from interlock.surfaces.execution.errors import envelope
 from interlock.surfaces.execution.render import answer
 from interlock.surfaces.recorded import live
+from interlock.surfaces.shared.found_work import found_work
 
 
 def resumed(ledger: Ledger, query: str, reference: str | None) -> Outcome:
     """Find the runs that fit, tips only, best first, and show the best one as a rehydrate does."""
-    observed: dict[str, str] = {event.key: event.value for event in observe(ledger.settings.project)}
     if reference is not None and not is_reference(ledger, reference):
         return envelope(
             "NOT_FOUND",
             f"'{reference}' is not the id, nor an unambiguous beginning of one, of a stored session or run.",
             "Call resume_session with query instead: a few words about the work.",
         )
-    candidates = find(ledger, reference or query, observed)
-    matched = not query.strip() or any(candidate.why != "recency_fallback" for candidate in candidates)
-    lines = ["Found, best first:" if matched else f"Nothing matches '{query}'. The newest work is:"]
+    work = found_work(ledger, reference or query)
+    candidates, matched, lines = work.candidates, work.matched, [work.headline]
     listed: list[Json] = []
     for candidate in candidates:
         session, run = candidate.session, candidate.run
@@ -45,7 +43,7 @@ def resumed(ledger: Ledger, query: str, reference: str | None) -> Outcome:
         lines.append(f"  {kind}: {token}")
     body: dict[str, Json] = {"candidates": listed, "matched": matched}
     if not candidates:
-        return Reply("Nothing is stored yet. Start with start_workflow.", body)
+        return Reply(f"{work.headline} Start with start_workflow.", body)
     if not matched:
         lines.append(
             "Call again with other words, or continue_workflow with the stateToken of the right one."

@@ -7,13 +7,14 @@ from typing import Annotated
 from msgspec import Meta
 
 from interlock.surfaces.shared.session_params import Agent, Known, Note, Reask, StepManifest, Variables
-from interlock.surfaces.strict_params import Params, RequestId
+from interlock.surfaces.strict_params import Find, Params, RequestId
 
 
 class StartSession(Params, frozen=True):
-    workflow_id: str
+    workflow_id: Annotated[str, Meta(description="Always, except with find")] | None = None
     session_token: Annotated[str, Meta(description="Inherit this session")] | None = None
     agent_id: Agent | None = None
+    find: Find | None = None
     requestId: RequestId | None = None
 
 

@@ -61,6 +61,7 @@ from interlock.surfaces.shared.workflow_shapes import activity_shape, gate_shape
 from interlock.surfaces.strict_params import NoParams
 from interlock.surfaces.tool import Tool
 
+TAKE_UP = "Call start_session with the workflow_id and the session_token of the candidate that is meant."
 NOT_REACHED = (
     "Steps stand before this checkpoint: its question is put when they are done. Send them in step_manifest "
     "with get_checkpoint or respond_checkpoint."
@@ -118,6 +119,13 @@ class GatedSurface(LedgerSurface):
         return Reply(as_json(workflows))
 
     def start_session(self, params: p.StartSession, call: Call) -> Outcome:
+        found = self.shared.found(params.find, params.session_token, TAKE_UP)
+        if found is not None:
+            return found
+        if params.workflow_id is None:
+            return self.shared.invalid(
+                self.tools["start_session"], "Object missing required field `workflow_id`"
+            )
         key = repeatable(self.ledger, "gated start_session", params.requestId, params, of_error)
         if isinstance(key, Reply):
             return key

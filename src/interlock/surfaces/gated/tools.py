@@ -14,7 +14,8 @@ from interlock.surfaces.tool import Tool
 
 INSTRUCTIONS = (
     "Interlock runs workflows activity by activity. Begin with discover. Tokens are opaque: copy them whole, "
-    "and use the newest. Answer every pending checkpoint with the user's choice before the next activity."
+    "and use the newest. Answer every pending checkpoint with the user's choice before the next activity. "
+    "No token of earlier work? start_session with find."
 )
 PROMPTS = PromptTexts(
     start='Work through the workflow {id} of Interlock. Call start_session with workflow_id "{id}", then '
@@ -49,7 +50,8 @@ def tools(handlers: GatedHandlers, session_tools: SessionTools, reading: GatedRe
         Tool("health_check", "Server status.", NoParams, session_tools.health_check, read_only=True),
         Tool(
             "start_session",
-            "Start a session of a workflow, or inherit one by session_token. Returns session_token.",
+            "Start a session of a workflow, or inherit one by session_token. Returns session_token. "
+            "With find: lists earlier work to go on with.",
             p.StartSession,
             handlers.start_session,
         ),

@@ -10,7 +10,7 @@ from typing import Annotated, Literal
 from msgspec import Meta
 
 from interlock.core.values import Json
-from interlock.surfaces.strict_params import ASK_AGAIN, Params, RequestId
+from interlock.surfaces.strict_params import ASK_AGAIN, Find, Params, RequestId
 
 WorkflowId = str
 State = Annotated[str, Meta(description="Of the last response, whole")]
@@ -19,10 +19,11 @@ Action = Literal["complete_step", "respond_to_checkpoint", "transition", "advanc
 
 
 class NavStart(Params, frozen=True):
-    workflow_id: WorkflowId
+    workflow_id: Annotated[WorkflowId, Meta(description="Always, except with find")] | None = None
     initial_variables: Variables | None = None
     activity_id: Annotated[str, Meta(description="An independent activity to begin with")] | None = None
     parent_state: Annotated[str, Meta(description="Of the run that triggers this")] | None = None
+    find: Find | None = None
     requestId: RequestId | None = None
 
 

@@ -21,7 +21,13 @@ from interlock.ledger.runs.children import passed_on
 from interlock.ledger.runs.position import Position
 from interlock.ledger.starts import start_key
 from interlock.ledger.tokens.tokens import Pointer
-from interlock.surfaces.arguments import InvalidArgument, check_context, decoding_error, read_output
+from interlock.surfaces.arguments import (
+    InvalidArgument,
+    check_context,
+    decoding_error,
+    missing_field,
+    read_output,
+)
 from interlock.surfaces.briefs import brief_fields
 from interlock.surfaces.call import Call, Elicit, Outcome, Reply
 from interlock.surfaces.elicitation import decided_with_user
@@ -49,7 +55,10 @@ from interlock.surfaces.navigation.render import (
 from interlock.surfaces.navigation.situations import run_pointer, situation_at, situation_of, state_pointer
 from interlock.surfaces.navigation.texts import Texts
 from interlock.surfaces.navigation.tools import INSTRUCTIONS, PROMPTS, tools
+from interlock.surfaces.shared.found_work import found_fields
 from interlock.surfaces.tool import Tool
+
+TAKE_UP = "Call nav_situation with the state of the candidate that is meant."
 
 
 class NavigationSurface(LedgerSurface):
@@ -78,6 +87,11 @@ class NavigationSurface(LedgerSurface):
         return of_error(error)
 
     def nav_start(self, params: p.NavStart, call: Call) -> Outcome:
+        if params.find is not None:
+            found = found_fields(self.ledger, params.find, "nav", "state", TAKE_UP)
+            return body_reply({"success": True, **found})
+        if params.workflow_id is None:
+            return self.invalid(self.tools["nav_start"], missing_field("workflow_id"))
         key = start_key(self.ledger, "nav_start", params.requestId, params)
         if isinstance(key, LedgerError):
             return of_error(key)

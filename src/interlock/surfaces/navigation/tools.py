@@ -17,7 +17,7 @@ from interlock.surfaces.tool import Tool
 INSTRUCTIONS = (
     "Interlock walks you through a workflow. nav_start gives a situation: do what availableActions.required "
     "asks, report it with nav_action, and pass on the newest state each time. At a checkpoint ask the user. "
-    "Not sure what to start? get_activities."
+    "Not sure what to start? get_activities. No state of earlier work? nav_start with find."
 )
 PROMPTS = PromptTexts(
     start='Work through the workflow {id} of Interlock. Call nav_start with workflow_id "{id}"{inputs}, do '
@@ -41,7 +41,7 @@ def tools(handlers: NavigationHandlers, reading: CatalogueTools, texts: Texts) -
     return (
         Tool(
             "nav_start",
-            "Start a workflow; returns its first situation.",
+            "Start a workflow; returns its first situation. With find: lists earlier work to go on with.",
             p.NavStart,
             handlers.nav_start,
         ),

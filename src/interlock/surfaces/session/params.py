@@ -7,7 +7,7 @@ from typing import Annotated
 from msgspec import Meta
 
 from interlock.surfaces.shared.session_params import Agent, Known, Note, Reask, StepManifest, Variables
-from interlock.surfaces.strict_params import Params, RequestId
+from interlock.surfaces.strict_params import Find, Params, RequestId
 
 Handle = Annotated[str, Meta(description="From yield_checkpoint; or send session_token")]
 
@@ -17,6 +17,7 @@ class StartSession(Params, frozen=True):
     workflow_id: Annotated[str, Meta(description="Default meta; not needed with session_token")] | None = None
     parent_session_token: str | None = None
     session_token: Annotated[str, Meta(description="Inherit this session")] | None = None
+    find: Find | None = None
     requestId: RequestId | None = None
 
 

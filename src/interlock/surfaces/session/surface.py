@@ -36,6 +36,7 @@ from interlock.surfaces.shared.workflow_shapes import as_toon
 from interlock.surfaces.strict_params import NoParams
 from interlock.surfaces.tool import Tool
 
+TAKE_UP = "Call start_session with your agent_id and the session_token of the candidate that is meant."
 TAKE_HANDLES = ("present_checkpoint", "respond_checkpoint", "resume_checkpoint")
 
 
@@ -76,6 +77,9 @@ class SessionSurface(LedgerSurface):
         return Reply(as_toon({"workflows": workflows, **({"shadowed": shadowed} if shadowed else {})}))
 
     def start_session(self, params: p.StartSession, call: Call) -> Outcome:
+        found = self.shared.found(params.find, params.session_token, TAKE_UP)
+        if found is not None:
+            return found
         key = repeatable(self.ledger, "session start_session", params.requestId, params, of_error)
         if isinstance(key, Reply):
             return key

@@ -15,7 +15,8 @@ from interlock.surfaces.tool import Tool
 
 INSTRUCTIONS = (
     "Interlock runs workflows activity by activity. Begin with discover. Tokens are opaque: copy them whole, "
-    "and use the newest. The server holds variables, answers and position; read the warnings in each answer."
+    "and use the newest. The server holds variables, answers and position; read the warnings in each answer. "
+    "No token of earlier work? start_session with find."
 )
 PROMPTS = PromptTexts(
     start='Work through the workflow {id} of Interlock. Call start_session with workflow_id "{id}" and an '
@@ -59,7 +60,7 @@ def tools(
         Tool(
             "start_session",
             "Start a session of a workflow, inherit one by session_token, or start a child with "
-            "parent_session_token. Returns session_token.",
+            "parent_session_token. Returns session_token. With find: lists earlier work to go on with.",
             p.StartSession,
             handlers.start_session,
         ),

@@ -45,6 +45,7 @@ from interlock.surfaces.refusals import sentence
 from interlock.surfaces.shared import session_params as p
 from interlock.surfaces.shared import validation
 from interlock.surfaces.shared.documents import META, Documents
+from interlock.surfaces.shared.found_work import found_fields, names_work
 from interlock.surfaces.shared.reading_call import ReadingCall, status_of
 from interlock.surfaces.shared.replies import failure, json_reply, of_error, with_warning
 from interlock.surfaces.shared.resolutions import Answering
@@ -171,6 +172,13 @@ class SessionTools:
         traced = calling.traced(agent, start.view.state, self.ledger.clock(), notices=notices)
         self.ledger.record_start(start, answer, key, traced)
         return live(answer, self.ledger, start.handle)
+
+    def found(self, query: str | None, token: str | None, next_action: str) -> Reply | None:
+        """List earlier work by words, or by an id that was sent as a token; None where neither was sent."""
+        if query is None and (token is None or not names_work(self.ledger, token)):
+            return None
+        wanted = query if query is not None else token or ""
+        return json_reply(found_fields(self.ledger, wanted, "st", "session_token", next_action), None)
 
     def join(self, calling: Calling, token: str, agent: str | None) -> Reply | None:
         """Join the session that a token leads to; None where it leads nowhere (rule 6)."""

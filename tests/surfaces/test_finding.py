@@ -1,0 +1,148 @@
+"""Words find work on every surface, with what to call to go on with it (rule 47)."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import msgspec
+import pytest
+
+from interlock.surfaces.call import Call, Client, Reply
+from interlock.surfaces.tool import Surface, call_tool
+from support.harness import STATEFUL, Agent, Bench, steps, workflow
+
+FINDING = ("session", "gated", "navigation")
+every_surface = pytest.mark.parametrize("surface", FINDING)
+
+
+class Newcomer:
+    """An agent in a new chat: it has no token, and reads nothing but text."""
+
+    def __init__(self, bench: Bench, surface: str) -> None:
+        self.name = surface
+        self.surface: Surface = STATEFUL[surface](bench.ledger())
+        self.is_error = False
+
+    def call(self, tool: str, **arguments: Any) -> dict[str, Any]:
+        reply = call_tool(self.surface, tool, arguments, Call(Client("test-client")))
+        assert isinstance(reply, Reply)
+        self.is_error = reply.is_error
+        body: dict[str, Any] = json.loads(reply.text) if reply.text.startswith("{") else {"text": reply.text}
+        return body
+
+    def find(self, words: str) -> dict[str, Any]:
+        if self.name == "navigation":
+            return self.call("nav_start", find=words)
+        agent = {"agent_id": "newcomer"} if self.name == "session" else {}
+        return self.call("start_session", find=words, **agent)
+
+    def take_up(self, candidate: dict[str, Any]) -> dict[str, Any]:
+        """Do what `next_action` says."""
+        if self.name == "navigation":
+            return self.call("nav_situation", state=candidate["state"])
+        known = {"session_token": candidate["session_token"], "agent_id": "newcomer"}
+        if self.name == "gated":
+            known["workflow_id"] = candidate["workflow_id"]
+        return self.call("start_session", **known)
+
+
+@pytest.fixture
+def work(bench: Bench) -> Agent:
+    """A run that began in another chat, at its second step."""
+    bench.write(workflow(*steps("one", "two")))
+    agent = bench.agent()
+    agent.start("test.flow", goal="mend the boiler")
+    agent.ack("new gasket fitted")
+    return agent
+
+
+def sessions(bench: Bench) -> int:
+    answer = bench.agent().call("resume_session")
+    return len({candidate["sessionId"] for candidate in answer["candidates"]})
+
+
+@every_surface
+def test_words_find_work_and_the_answer_says_what_to_call(bench: Bench, work: Agent, surface: str) -> None:
+    newcomer = Newcomer(bench, surface)
+    found = newcomer.find("please continue with the boiler")
+    assert found["matched"]
+    (candidate,) = found["candidates"]
+    assert candidate["title"] == "mend the boiler"
+    assert candidate["workflow_id"] == "test.flow"
+    assert candidate["status"] == "in_progress"
+    assert candidate["why_matched"] == "matched_title"
+    assert candidate["snippet"] == "new gasket fitted"
+    assert ("nav_situation" if surface == "navigation" else "start_session") in found["next_action"]
+    taken = json.dumps(newcomer.take_up(candidate))
+    assert not newcomer.is_error
+    assert "mend the boiler" in taken
+    assert "new gasket fitted" in taken
+    assert sessions(bench) == 1, "finding starts nothing"
+
+
+@every_surface
+def test_an_id_finds_exactly_that_work(bench: Bench, work: Agent, surface: str) -> None:
+    session_id = work.last["session"]["sessionId"]
+    bench.agent().start("test.flow", goal=f"mentions {session_id}")
+    for reference in (session_id, session_id.removeprefix("sess_")[:8], work.last["session"]["runId"]):
+        found = Newcomer(bench, surface).find(reference)
+        assert [candidate["title"] for candidate in found["candidates"]] == ["mend the boiler"]
+
+
+@every_surface
+def test_words_that_match_nothing_say_so(bench: Bench, work: Agent, surface: str) -> None:
+    found = Newcomer(bench, surface).find("zeppelin")
+    assert not found["matched"]
+    assert "Nothing matches 'zeppelin'" in found["message"]
+    assert "other words" in found["next_action"]
+    assert len(found["candidates"]) == 1, "the newest work is shown"
+
+
+@every_surface
+def test_an_empty_store_says_so(bench: Bench, surface: str) -> None:
+    found = Newcomer(bench, surface).find("boiler")
+    assert "Nothing is stored yet" in found["message"]
+    assert found["candidates"] == []
+
+
+@every_surface
+def test_the_ranking_is_that_of_resume_session(bench: Bench, work: Agent, surface: str) -> None:
+    for goal in ("the boiler room", "a fence", "boiler pipes"):
+        bench.clock.pass_seconds(60)
+        agent = bench.agent()
+        agent.start("test.flow", goal=goal)
+        if goal == "boiler pipes":
+            agent.ack()
+            agent.ack()
+    listed = bench.agent().call("resume_session", query="boiler")["candidates"]
+    titles = [candidate["title"] for candidate in Newcomer(bench, surface).find("boiler")["candidates"]]
+    assert titles == [candidate["title"] for candidate in listed] == [*titles[:2], "boiler pipes"]
+
+
+@every_surface
+def test_a_session_without_a_run_is_listed_without_a_token(bench: Bench, surface: str) -> None:
+    agent = bench.agent()
+    token = agent.call("start_session", title="Boiler ideas")["sessionToken"]
+    agent.call("checkpoint_workflow", sessionToken=token, output={"notesMarkdown": "ask the plumber"})
+    (candidate,) = Newcomer(bench, surface).find("boiler")["candidates"]
+    assert (candidate["status"], candidate["snippet"]) == ("notes only, no run", "ask the plumber")
+    assert not {"state", "session_token"} & set(candidate)
+
+
+@pytest.mark.parametrize("surface", ["session", "gated"])
+def test_an_id_sent_as_a_token_finds_the_work_instead_of_starting_afresh(
+    bench: Bench, work: Agent, surface: str
+) -> None:
+    newcomer, session_id = Newcomer(bench, surface), work.last["session"]["sessionId"]
+    known = {"session_token": session_id, "agent_id": "newcomer", "workflow_id": "test.flow"}
+    found = newcomer.call("start_session", **known)
+    assert [candidate["title"] for candidate in found["candidates"]] == ["mend the boiler"]
+    assert sessions(bench) == 1
+
+
+@pytest.mark.parametrize(("surface", "tool"), [("gated", "start_session"), ("navigation", "nav_start")])
+def test_a_start_still_needs_its_workflow(bench: Bench, surface: str, tool: str) -> None:
+    newcomer = Newcomer(bench, surface)
+    assert "'workflow_id' is missing" in msgspec.json.encode(newcomer.call(tool)).decode()
+    assert newcomer.is_error

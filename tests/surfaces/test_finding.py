@@ -146,3 +146,45 @@ def test_a_start_still_needs_its_workflow(bench: Bench, surface: str, tool: str)
     newcomer = Newcomer(bench, surface)
     assert "'workflow_id' is missing" in msgspec.json.encode(newcomer.call(tool)).decode()
     assert newcomer.is_error
+
+
+class TestTheResumePrompt:
+    """What a client puts into the chat when the user picks `resume`."""
+
+    def text(self, bench: Bench, surface: str, query: str) -> str:
+        text = STATEFUL[surface](bench.ledger()).prompts().text("resume", {"query": query})
+        assert text is not None
+        return text
+
+    @pytest.mark.parametrize("surface", STATEFUL)
+    def test_it_continues_what_matches(self, bench: Bench, work: Agent, surface: str) -> None:
+        text = self.text(bench, surface, "boiler")
+        assert text.startswith("Continue 'mend the boiler' (test.flow). Call ")
+        assert "st.v1." in text
+
+    @pytest.mark.parametrize("surface", STATEFUL)
+    def test_it_says_when_nothing_matches_and_continues_nothing(
+        self, bench: Bench, work: Agent, surface: str
+    ) -> None:
+        text = self.text(bench, surface, "zeppelin")
+        assert text.startswith("Nothing stored matches 'zeppelin'. Tell the user so")
+        assert "- mend the boiler (test.flow, in_progress)" in text
+        assert "st.v1." not in text
+
+    @pytest.mark.parametrize("surface", STATEFUL)
+    def test_it_does_not_continue_finished_work(self, bench: Bench, work: Agent, surface: str) -> None:
+        work.ack()
+        assert work.last["isComplete"]
+        text = self.text(bench, surface, "boiler")
+        assert text.startswith("'mend the boiler' (test.flow) is not running any more (complete)")
+
+    def test_without_words_it_continues_the_newest_running_work(self, bench: Bench, work: Agent) -> None:
+        done = bench.agent()
+        bench.clock.pass_seconds(60)
+        done.start("test.flow", goal="finished since")
+        done.ack()
+        done.ack()
+        assert self.text(bench, "execution", "").startswith("Continue 'mend the boiler'")
+
+    def test_with_nothing_stored_it_says_so(self, bench: Bench) -> None:
+        assert self.text(bench, "navigation", "").startswith("Nothing stored matches. Tell the user so")

@@ -14,13 +14,14 @@ from interlock.authoring.library import Diagnostic, Library
 from interlock.core.definition.workflow import Variable
 from interlock.ledger.decisions.inbox import inbox
 from interlock.ledger.ledger import Ledger
-from interlock.ledger.queries.search import find
 from interlock.ledger.queries.status import recent_references
 from interlock.surfaces.call import PromptTexts
+from interlock.surfaces.shared.found_work import found_work
 
 GOAL = Variable("goal", description="What you want to achieve, in your own words.")
 QUERY = Variable("query", description="Words about the work, or its id; empty: the latest.")
 MOST_COMPLETIONS = 100
+ASK_USER = "Tell the user so, and ask what to look for. Continue nothing."
 
 
 class Prompt(Struct, frozen=True):
@@ -83,15 +84,26 @@ class Prompts:
         return [value for value in offered if value.startswith(beginning)][:MOST_COMPLETIONS]
 
     def _resume(self, ledger: Ledger, query: str) -> str:
-        runs = [(found, found.run) for found in find(ledger, query) if found.run is not None]
-        if not runs:
-            return "Nothing stored fits. Tell the user so, and ask what to look for."
+        """Say which work to continue; finished work and work that only is the newest are never continued."""
+        work = found_work(ledger, query)
+        runs = [(found, found.run) for found in work.candidates if found.run is not None]
+        listed = [f"- {found.session.title} ({run.workflow_id}, {run.status})" for found, run in runs]
+        if not work.matched or not runs:
+            newest = ["", "The newest work is:", *listed] if listed else []
+            return "\n".join([f"Nothing stored matches{_quoted(query)}. {ASK_USER}", *newest])
         best, run = runs[0]
         text = self._texts.resume.replace("{token}", ledger.mint("st", best.handle, best.tip))
         text = text.replace("{id}", run.workflow_id)
-        others = [f"- {other.session.title} ({its.workflow_id})" for other, its in runs[1:4]]
-        more = ["", "If the user meant other work, this fits too:", *others] if others else []
-        return "\n".join([f"Continue '{best.session.title}' ({run.workflow_id}). {text}", *more])
+        more = ["", "If the user meant other work, this fits too:", *listed[1:4]] if listed[1:] else []
+        named = f"'{best.session.title}' ({run.workflow_id})"
+        if best.is_finished:
+            done = f"{named} is not running any more ({run.status}): there is nothing to continue."
+            return "\n".join([f"{done} Tell the user so. To see what was done: {text}", *more])
+        return "\n".join([f"Continue {named}. {text}", *more])
+
+
+def _quoted(query: str) -> str:
+    return f" '{query.strip()}'" if query.strip() else ""
 
 
 def _inbox(ledger: Ledger) -> str:

@@ -345,6 +345,7 @@ class MemoryWriter(MemoryReader):
                 raise StoreConflict(f"session {session_id} has moved since it was read")
             self.tables.sessions[session_id] = replace(
                 known,
+                title=row.title,
                 updated_at=row.updated_at,
                 head_index=row.head_index,
                 head_digest=row.head_digest,

@@ -148,6 +148,47 @@ def test_a_start_still_needs_its_workflow(bench: Bench, surface: str, tool: str)
     assert newcomer.is_error
 
 
+class TestTitles:
+    """A session is called after its work, not only after its workflow (rule 42)."""
+
+    @pytest.mark.parametrize(
+        ("variables", "title"),
+        [
+            ({"goal": "mend the boiler", "issue": "HOUSE-7"}, "mend the boiler"),
+            ({"issue_ref": "HOUSE-7"}, "HOUSE-7"),
+            ({"ticket": "HOUSE-7"}, "HOUSE-7"),
+            ({"issue_number": 7}, "#7"),
+            ({"size": "large"}, "Work package"),
+        ],
+    )
+    def test_a_session_is_named_by_the_first_call_that_names_its_work(
+        self, bench: Bench, variables: dict[str, Any], title: str
+    ) -> None:
+        newcomer = Newcomer(bench, "session")
+        started = newcomer.call("start_session", agent_id="a", workflow_id="work-package")
+        assert Newcomer(bench, "gated").find("")["candidates"][0]["title"] == "Work package"
+        newcomer.call(
+            "next_activity",
+            session_token=started["session_token"],
+            activity_id="understand-issue",
+            variables=variables,
+        )
+        (found,) = Newcomer(bench, "navigation").find(title)["candidates"]
+        assert found["title"] == title
+
+    def test_variables_that_a_refused_call_brought_name_the_work_too(self, bench: Bench) -> None:
+        newcomer = Newcomer(bench, "navigation")
+        bench.write(workflow(*steps("one"), name="Flow"))
+        state = newcomer.call("nav_start", workflow_id="test.flow")["state"]
+        sent = {"step_id": "unknown", "variables": {"goal": "mend the boiler"}}
+        assert not newcomer.call("nav_action", state=state, action="complete_step", **sent)["success"]
+        assert newcomer.find("boiler")["candidates"][0]["title"] == "mend the boiler"
+
+    def test_a_title_stays(self, bench: Bench, work: Agent) -> None:
+        work.ack(goal="something else")
+        assert Newcomer(bench, "gated").find("boiler")["candidates"][0]["title"] == "mend the boiler"
+
+
 class TestTheResumePrompt:
     """What a client puts into the chat when the user picks `resume`."""
 

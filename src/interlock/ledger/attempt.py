@@ -25,7 +25,8 @@ from interlock.core.run.surface_policy import POLICIES, SurfaceName
 from interlock.core.values import Json, Variables
 from interlock.ledger.decisions.recorded import rejected_key
 from interlock.ledger.log.commit import Commit
-from interlock.ledger.log.records import CallTraced, Cause
+from interlock.ledger.log.records import CallTraced, Cause, SessionTitled
+from interlock.ledger.queries.run_words import named
 from interlock.ledger.runs.children import abandoned_below, return_to_parent
 from interlock.ledger.runs.position import Position, View, subject_of
 from interlock.ledger.runs.positions import Positions
@@ -131,6 +132,7 @@ class Attempt:
             cause: Cause = "non_tip_advance" if position.loaded.branches else "advanced"
             held = POLICIES[surface].exits == "claimed" and decided.state.open is not None
             child = commit.add_node(run, node, decided.events, cause, decided.awaited, held=held)
+            self._give_title(commit, decided.state)
         if trace is not None:
             commit.add(trace, run=run)
         commit.add_attempt(
@@ -188,7 +190,13 @@ class Attempt:
             commit.add_node(
                 run, position.node.node, events, "advanced", need, leads=position.is_tip, held=held
             )
+            self._give_title(commit, state)
         self.positions.append(commit.finish())
+
+    def _give_title(self, commit: Commit, state: RunState) -> None:
+        """Name a session after its work as soon as its context does, if it has only its workflow's name."""
+        if self.position.session.title == self.plan.workflow.name and (names := named(state.variables)):
+            commit.add(SessionTitled(names[0]))
 
     def save_notes(self, response: bytes, output: Output) -> None:
         """Keep notes at the node without advancing (rule 8)."""

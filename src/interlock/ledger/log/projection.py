@@ -36,6 +36,7 @@ from interlock.ledger.log.records import (
     ResponseRestored,
     SessionCreated,
     SessionImported,
+    SessionTitled,
 )
 from interlock.store.protocol import (
     WHOLE_SESSION,
@@ -247,6 +248,8 @@ def apply(rows: Rows, logged: Logged) -> None:
                 created_at=created.at,
                 parent_session=created.parent_session,
             )
+        case SessionTitled() as titled:
+            rows.session = replace(rows.session, title=titled.title)
         case SessionImported() as imported:
             rows.session = replace(rows.session, owner=imported.owner)
         case ObservationRecorded() as observation:

@@ -40,6 +40,12 @@ class SessionCreated(SessionEvent, frozen=True, tag="session_created"):
     enforcement: Enforcement = "strict"
 
 
+class SessionTitled(SessionEvent, frozen=True, tag="session_titled"):
+    """The work has a name now: the session was called after its workflow until its run said more."""
+
+    title: str
+
+
 class NodeCreated(SessionEvent, frozen=True, tag="node_created"):
     """A node and the edge that led to it. `awaiting` is the gate or input that the run waits for there.
 
@@ -151,6 +157,7 @@ class ResponseRestored(SessionEvent, frozen=True, tag="response_restored"):
 
 LogEntry: TypeAlias = (
     SessionCreated
+    | SessionTitled
     | NodeCreated
     | AdvanceRecorded
     | OutputAppended

@@ -18,7 +18,10 @@ from interlock.store.protocol import NodeRow, Reader, Recorded, RunRow, SessionR
 
 PREVIEW = 2048
 MARK = "wf"
-NAMES = ("title", "goal", "ticketId")
+NAMES = (
+    *("title", "goal", "ticketId", "ticket_id", "ticket", "issueTitle", "issue_title", "issue", "issueRef"),
+    *("issue_ref", "issueNumber", "issue_number", "request"),
+)
 LONGEST_NAME = 200
 NEAREST = 10  # nodes on the path to a tip that are looked at for notes
 
@@ -74,7 +77,8 @@ def marked(text: str) -> list[str]:
 def named(context: Variables) -> list[str]:
     """Return what the context calls the work, best first (rule 42)."""
     values = (context.get(key) for key in NAMES)
-    return [value[:LONGEST_NAME] for value in values if isinstance(value, str) and value.strip()]
+    numbered = (f"#{value}" if type(value) is int else value for value in values)
+    return [value[:LONGEST_NAME] for value in numbered if isinstance(value, str) and value.strip()]
 
 
 def folded(text: str) -> str:

@@ -16,6 +16,7 @@ from interlock.store.postgres.columns import COLUMNS, slots
 from interlock.store.protocol import Changes
 
 MOVED = (
+    "title",
     "updated_at",
     "head_index",
     "head_digest",

@@ -69,8 +69,8 @@ LIGHT_BLOCKED = select(BlockedRow, "blocked", response=EMPTY)
 ADD_TRACE = insert(TraceRow, "traces")
 ADD_SEARCH = insert(SearchRow, "search")
 MOVE_HEAD = (
-    "UPDATE sessions SET updated_at = ?, head_index = ?, head_digest = ?, next_node = ?, head_run = ?,"
-    " head_node = ?, visit_index = ?, visit_node = ? WHERE session_id = ? AND head_digest = ?"
+    "UPDATE sessions SET title = ?, updated_at = ?, head_index = ?, head_digest = ?, next_node = ?,"
+    " head_run = ?, head_node = ?, visit_index = ?, visit_node = ? WHERE session_id = ? AND head_digest = ?"
 )
 # A statement of its own, because naming the column writes its indexes even where nothing changes.
 MARK_UNINDEXED = "UPDATE sessions SET unindexed = 1 WHERE session_id = ? AND NOT unindexed"
@@ -363,7 +363,7 @@ class SqliteWriter(SqliteReader, PortableWrites):
         else:
             head = (row.head_index, row.head_digest, row.next_node, row.head_run, row.head_node)
             visit = (row.visit_index, row.visit_node, row.session_id, changes.before)
-            self._run(MOVE_HEAD, row.updated_at, *head, *visit)
+            self._run(MOVE_HEAD, row.title, row.updated_at, *head, *visit)
             if self._connection.changes() != 1:
                 raise StoreConflict(f"session {row.session_id} has moved since it was read")
             self._run(MARK_UNINDEXED, row.session_id)

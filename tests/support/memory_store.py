@@ -268,6 +268,12 @@ class MemoryReader:
     def commit_by_key(self, session_id: str, key: str) -> CommitRow | None:
         return next((row for row in self.commits(session_id) if row.key == key), None)
 
+    def keyed_commits(self, session_id: str, prefix: str, limit: int) -> list[CommitRow]:
+        keyed = [
+            row for row in self.commits(session_id) if row.key is not None and row.key.startswith(prefix)
+        ]
+        return sorted(keyed, key=lambda row: row.key or "")[:limit]
+
     def content(self, digest: str) -> bytes | None:
         return self.tables.contents.get(digest)
 

@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
 import pytest
 
+from interlock.ledger.errors import LedgerError
+from interlock.ledger.queries.status import find_session
+from interlock.ledger.transfer.bundle import Bundle
+from interlock.ledger.transfer.export_import import export_session
+from interlock.ledger.transfer.text_export import as_html, as_markdown
 from interlock.surfaces.call import Call, Client, Reply
 from interlock.surfaces.tool import Surface, call_tool
 from support.harness import STATEFUL, Agent, Bench, steps, workflow
@@ -229,3 +235,64 @@ class TestTheResumePrompt:
 
     def test_with_nothing_stored_it_says_so(self, bench: Bench) -> None:
         assert self.text(bench, "navigation", "").startswith("Nothing stored matches. Tell the user so")
+
+
+class TestNotesOfTheSession:
+    """Notes that were kept before any run, or beside the runs, are there for the next agent."""
+
+    @pytest.fixture
+    def token(self, bench: Bench) -> str:
+        bench.write(workflow(*steps("one", "two")))
+        agent = bench.agent()
+        token: str = agent.call("start_session", title="Boiler ideas")["sessionToken"]
+        for note in ("ask the plumber", "## not a step\nthe gasket is red"):
+            agent.call("checkpoint_workflow", sessionToken=token, output={"notesMarkdown": note})
+        return token
+
+    def test_resume_session_shows_them_where_there_is_no_run(self, bench: Bench, token: str) -> None:
+        agent = bench.agent()
+        best = agent.call("resume_session", query="boiler")["best"]
+        assert best["notes"] == ["ask the plumber", "## not a step\nthe gasket is red"]
+        assert "- ask the plumber" in agent.text
+        assert "\n## not a step" not in agent.text, "what others wrote is quoted"
+        assert "start_workflow with its sessionToken" in agent.text
+
+    def test_only_the_newest_are_shown_where_there_are_many(self, bench: Bench, token: str) -> None:
+        agent = bench.agent()
+        for number in range(4):
+            output = {"notesMarkdown": f"{number} " + "x" * 3000}
+            agent.call("checkpoint_workflow", sessionToken=token, output=output)
+        best = agent.call("resume_session", query="boiler")["best"]
+        assert (len(best["notes"]), best["omitted"]) == (1, 5)
+        assert "[5 earlier notes omitted]" in agent.text
+
+    @pytest.mark.parametrize("surface", STATEFUL)
+    def test_a_run_of_the_session_is_taken_up_with_them(self, bench: Bench, token: str, surface: str) -> None:
+        agent = bench.agent()
+        goal = {"goal": "mend it"}
+        started = agent.call("start_workflow", workflowId="test.flow", sessionToken=token, context=goal)
+        if surface == "execution":
+            assert agent.look(started)["sessionNotes"][0] == "ask the plumber"
+            assert "Notes of the session:\n- ask the plumber" in agent.text
+            return
+        newcomer = Newcomer(bench, surface)
+        (candidate,) = newcomer.find("mend")["candidates"]
+        assert "ask the plumber" in json.dumps(newcomer.take_up(candidate))
+
+    @pytest.mark.parametrize("write", [as_markdown, as_html])
+    def test_every_export_has_them(self, bench: Bench, token: str, write: Callable[[Bundle], str]) -> None:
+        agent = bench.agent()
+        agent.call("start_workflow", workflowId="test.flow", sessionToken=token)
+        ledger = agent.ledger
+        session = find_session(ledger, agent.last["session"]["sessionId"])
+        assert not isinstance(session, LedgerError)
+        text = write(export_session(ledger.store, session, ledger.pins, ledger.clock()))
+        assert "Notes of the session" in text
+        assert "ask the plumber" in text
+
+    def test_the_transcript_has_them_without_a_run(self, bench: Bench, token: str) -> None:
+        agent = bench.agent()
+        session_id = agent.call("resume_session", query="boiler")["candidates"][0]["sessionId"]
+        transcript = agent.surface.resources().read(f"interlock://runs/{session_id}/transcript")
+        assert transcript is not None
+        assert "the gasket is red" in str(transcript)

@@ -43,6 +43,7 @@ from interlock.ledger.runs.pinned_workflows import PinDamaged
 from interlock.ledger.runs.position import Position, View, tip_of
 from interlock.ledger.runs.positions import Positions, milliseconds
 from interlock.ledger.runs.recap import branches
+from interlock.ledger.runs.session_notes import NOTED
 from interlock.ledger.settings import Settings
 from interlock.ledger.starts import StartKey
 from interlock.ledger.tokens.keyring import Keys
@@ -354,7 +355,7 @@ class Ledger(Positions):
 
     def note(self, pointer: Pointer, output: Output) -> str | LedgerError:
         """Keep notes in a session without a run, once however often they are sent; returns its id."""
-        key = f"noted:{sha256(msgspec.json.encode(output)).hexdigest()}"
+        key = f"{NOTED}{sha256(msgspec.json.encode(output)).hexdigest()}"
         session = self._healthy(pointer)
         if isinstance(session, LedgerError):
             return session

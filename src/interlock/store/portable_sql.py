@@ -195,6 +195,11 @@ class PortableReads(ABC):
     def node(self, session_id: str, node: int) -> NodeRow | None:
         return self._one(NodeRow, NODE + " WHERE session_id = $1 AND node = $2", session_id, node)
 
+    def keyed_commits(self, session_id: str, prefix: str, limit: int) -> list[CommitRow]:
+        """Return the commits whose key begins so, in the order of their keys."""
+        where = " WHERE session_id = $1 AND key BETWEEN $2 AND $3 ORDER BY key LIMIT $4"
+        return self._all(CommitRow, COMMIT + where, session_id, prefix, prefix + LAST_CHARACTER, limit)
+
     def modes(self, session_id: str) -> list[ModeRow]:
         return self._all(ModeRow, MODE + " WHERE session_id = $1 ORDER BY event_index, node", session_id)
 

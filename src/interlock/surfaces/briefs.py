@@ -21,6 +21,7 @@ def brief_text(brief: Brief) -> str:
         *_section("Open gaps", [f"{line.name}: {line.text}" for line in brief.gaps]),
         *([HOW_GAPS_CLOSE] if brief.gaps else ()),
         *brief.loops,
+        *_section("Notes of the session", brief.notes),
         recap_text(brief.recap, "So far on this branch"),
         *_section("Left out here", brief.omitted),
     ]
@@ -84,6 +85,8 @@ def brief_fields(brief: Brief) -> dict[str, Json]:
         body["openGaps"] = {**{line.name: line.text for line in brief.gaps}, "next_action": HOW_GAPS_CLOSE}
     if brief.loops:
         body["loops"] = list(brief.loops)
+    if brief.notes:
+        body["sessionNotes"] = list(brief.notes)
     if brief.recap.entries or brief.recap.omitted or brief.recap.artifacts:
         body["recap"] = recap_fields(brief.recap)
     return {**body, "leftOut": list(brief.omitted)} if brief.omitted else body

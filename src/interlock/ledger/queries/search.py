@@ -10,15 +10,14 @@ from typing import Literal, TypedDict
 from msgspec import Struct
 
 from interlock.core.values import cut
-from interlock.ledger.log.chain import logged
 from interlock.ledger.log.health import damage_of
-from interlock.ledger.log.records import OutputAppended
 from interlock.ledger.queries.indexing import MOST_RUNS, catch_up
 from interlock.ledger.queries.run_words import MARK, folded, marked, newest_outputs, run_words
 from interlock.ledger.queries.status import Referred, referred
 from interlock.ledger.runs.pinned_workflows import Pins
 from interlock.ledger.runs.position import tip_of
 from interlock.ledger.runs.positions import Positions
+from interlock.ledger.runs.session_notes import session_notes
 from interlock.store.protocol import Reader, RunRow, SessionRow
 from interlock.store.word_split import words_in
 
@@ -193,9 +192,8 @@ def _candidates(
         return
     runs = [match.run] if match.run else reader.runs(session.session_id)
     if not runs:
-        events = (row.event for row in logged(reader.commits(session.session_id)))
-        notes = [event.notes for event in events if isinstance(event, OutputAppended) and event.notes]
-        yield Candidate(session, handles[0].handle, why, cut("".join(notes[-1:]), SNIPPET, "…"))
+        newest = "".join(session_notes(reader, session.session_id)[-1:])
+        yield Candidate(session, handles[0].handle, why, cut(newest, SNIPPET, "…"))
         return
     try:
         for run in _fitting_runs(reader, pins, session, runs, why, words) if len(runs) > 1 else runs:

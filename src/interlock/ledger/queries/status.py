@@ -27,13 +27,12 @@ from interlock.core.run.state import KnownGap
 from interlock.core.run.surface_policy import POLICIES
 from interlock.ledger.decisions.recorded import imported_up_to, recorded_decisions
 from interlock.ledger.errors import LedgerError
-from interlock.ledger.log.chain import logged
 from interlock.ledger.log.health import damage_of
 from interlock.ledger.log.projection import state_of
-from interlock.ledger.log.records import OutputAppended
 from interlock.ledger.runs.position import tip_of
 from interlock.ledger.runs.positions import Positions
 from interlock.ledger.runs.recap import Recap, recap
+from interlock.ledger.runs.session_notes import session_notes
 from interlock.store.protocol import NodeRow, Reader, RunRow, SessionFilter, SessionRow
 
 REF = 8
@@ -269,19 +268,13 @@ def notes_of(positions: Positions, session: SessionRow, node: int | None = None)
         run = reader.run(session_id, row.run) if row else None
         path = recap(reader, row, EVERYTHING, farthest=EVERYTHING) if row else Recap(())
         gaps = state_of(row).gap_list if row and damage_of(reader, session) is None else ()
-        session_notes = tuple(
-            logged_event.event.notes
-            for logged_event in logged(reader.commits(session_id))
-            if isinstance(logged_event.event, OutputAppended)
-            and logged_event.event.node < 0
-            and logged_event.event.notes
-        )
+        own_notes = session_notes(reader, session_id)
     return Notes(
         session_id=session_id,
         title=session.title,
         workflow_id=run.workflow_id if run else "",
         entries=tuple(Note(step_label(note.step), note.notes, note.recorded_at) for note in path.entries),
-        session=session_notes,
+        session=own_notes,
         omitted=path.omitted,
         gap_list=gaps,
     )

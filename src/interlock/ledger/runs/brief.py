@@ -16,12 +16,14 @@ from interlock.core.engine.loops import rounds
 from interlock.core.run.state import Chosen, RunState
 from interlock.core.values import Variables, cut
 from interlock.ledger.runs.recap import Recap, recap
+from interlock.ledger.runs.session_notes import session_notes
 from interlock.store.protocol import NodeRow, Reader
 
 CONTEXT_BYTES = 4 * 1024
 RULES_BYTES = 2 * 1024
 DECISIONS_BYTES = 2 * 1024
 GAPS_BYTES = 2 * 1024
+NOTES_BYTES = 5 * 1024  # one note of the largest size fits
 VALUE_BYTES = 400
 BY = {
     "agent": "reported by the agent",
@@ -38,7 +40,10 @@ class BriefLine(Struct, frozen=True):
 
 
 class Brief(Struct, frozen=True):
-    """Goal, context, rules, decisions, open gaps, position in loops and recap; `omitted` names the rest."""
+    """Goal, context, rules, decisions, open gaps, notes, loops and recap; `omitted` names the rest.
+
+    `notes` are those of the session itself, the recap has those of the run.
+    """
 
     goal: str
     context: tuple[BriefLine, ...]
@@ -48,11 +53,12 @@ class Brief(Struct, frozen=True):
     gaps: tuple[BriefLine, ...]
     loops: tuple[str, ...]
     recap: Recap
+    notes: tuple[str, ...] = ()
     omitted: tuple[str, ...] = ()
 
 
 def brief(reader: Reader, node: NodeRow, plan: Plan, state: RunState, goal: str, kept: Variables) -> Brief:
-    """Return the brief of a run at a node; `kept` is context that waits there. Only the recap is read."""
+    """Return the brief of a run at a node; `kept` is context that waits there. Only notes are read."""
     workflow, scope, known = plan.workflow, plan.scope(state.variables), {**state.variables, **kept}
     items = (item for activity in workflow.activities for item in walk(activity.items))
     counters = {name for item in items if isinstance(item, Loop) for name in item.variables()}
@@ -69,6 +75,8 @@ def brief(reader: Reader, node: NodeRow, plan: Plan, state: RunState, goal: str,
         for gap in reversed(state.gap_list)
         if not gap.resolved and gap.severity != "info"
     ]
+    noted = enumerate(session_notes(reader, node.session_id), 1)
+    notes = [BriefLine(f"note {number}", text) for number, text in noted][::-1]
     omitted: list[str] = []
     return Brief(
         goal=goal,
@@ -79,6 +87,9 @@ def brief(reader: Reader, node: NodeRow, plan: Plan, state: RunState, goal: str,
         gaps=_within(GAPS_BYTES, gaps, "earlier gaps", omitted)[::-1],
         loops=tuple(rounds(plan, state)),
         recap=recap(reader, node),
+        notes=tuple(
+            line.text for line in _within(NOTES_BYTES, notes, "earlier notes of the session", omitted)[::-1]
+        ),
         omitted=tuple(omitted),
     )
 

@@ -48,9 +48,9 @@ def as_markdown(bundle: Bundle) -> str:
         lines += [f"> **{_plain(banner)}**", ""]
     for key, value in session.graph.observations.items():
         lines.append(f"- {_plain(key)}: {_plain(value)}")
-    for run in session.graph.runs:
-        lines += ["", f"## {_plain(_run(run))}", ""]
-        for passage in _passages(session, run):
+    for heading, passages in _chapters(session):
+        lines += ["", f"## {_plain(heading)}", ""]
+        for passage in passages:
             # The fence is longer than any in the text.
             longest = max((len(ticks) for ticks in re.findall(r"`+", passage.body)), default=0)
             fence, language = "`" * max(3, longest + 1), "json" if passage.kind == "artifact" else "text"
@@ -74,9 +74,9 @@ def as_html(bundle: Bundle) -> str:
         parts.append(f'<p class="banner"><strong>{_html(banner)}</strong></p>')
     for key, value in graph.observations.items():
         parts.append(f'<p class="quiet">{_html(key)}: {_html(value)}</p>')
-    for run in graph.runs:
-        parts.append(f"<h2>{_html(_run(run))}</h2>")
-        for passage in _passages(session, run):
+    for heading, passages in _chapters(session):
+        parts.append(f"<h2>{_html(heading)}</h2>")
+        for passage in passages:
             parts.append(f"<h3>{_html(passage.heading)}</h3><pre>{_html(passage.body)}</pre>")
     return "".join((*parts, "</body></html>\n"))
 
@@ -99,18 +99,27 @@ def _run(run: Run) -> str:
     return f"{run.workflow_id}, {run.status.replace('_', ' ')}"
 
 
-def _passages(session: Session, run: Run) -> Iterator[Passage]:
-    """Yield what was handed in and decided in a run and by whom, in the order in which it was recorded."""
+def _chapters(session: Session) -> Iterator[tuple[str, list[Passage]]]:
+    """Yield the notes of the session itself, if it has some, and each of its runs."""
+    if own := list(_passages(session, None)):
+        yield "Notes of the session", own
+    for run in session.graph.runs:
+        yield _run(run), list(_passages(session, run.run))
+
+
+def _passages(session: Session, run: int | None) -> Iterator[Passage]:
+    """Yield what was handed in and decided in a run, or in none, and by whom, in the order of the log."""
     log = logged(commit_rows(session, session.meta.session_id))
     decided: dict[tuple[str, str], str] = {}  # who answered a question before the agent used the answer
-    for entry in (entry for entry in log if entry.run == run.run):
+    for entry in (entry for entry in log if entry.run == run):
         event, by, at = entry.event, f"by {entry.principal}", _moment(entry.at)
+        by = f"node {event.node}, {by}" if isinstance(event, OutputAppended) and event.node >= 0 else by
         match event:
             case OutputAppended(channel="recap"):
-                heading = f"{event.step or 'notes'} (node {event.node}, {by}, {at})"
+                heading = f"{event.step or 'notes'} ({by}, {at})"
                 yield Passage(heading, "notes", "".join(filter(_harmless, event.notes)))
             case OutputAppended():
-                heading = f"{event.step or 'artifact'} (node {event.node}, {by}, {at})"
+                heading = f"{event.step or 'artifact'} ({by}, {at})"
                 body = msgspec.json.encode(event.artifact).decode()
                 yield Passage(heading, "artifact", "".join(filter(_harmless, body)))
             case DecisionRecorded():

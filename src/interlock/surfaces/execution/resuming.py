@@ -7,8 +7,11 @@ import msgspec
 from interlock.core.values import Json
 from interlock.ledger.errors import LedgerError
 from interlock.ledger.ledger import Ledger
-from interlock.ledger.queries.search import is_reference
+from interlock.ledger.queries.search import Candidate, is_reference
+from interlock.ledger.runs.brief import NOTES_BYTES
+from interlock.ledger.runs.session_notes import session_notes
 from interlock.ledger.tokens.tokens import Pointer
+from interlock.surfaces.briefs import quoted
 from interlock.surfaces.call import Outcome, Reply
 from interlock.surfaces.execution.errors import envelope
 from interlock.surfaces.execution.render import answer
@@ -50,11 +53,27 @@ def resumed(ledger: Ledger, query: str, reference: str | None) -> Outcome:
         )
         return Reply("\n".join(lines), body)
     best = candidates[0]
+    if best.run is None:
+        return _with_notes(ledger, best, lines, body)
     position = ledger.at(Pointer("st", best.handle, best.tip))
-    if best.run is None or isinstance(position, LedgerError):
+    if isinstance(position, LedgerError):
         return Reply("\n".join(lines), body)
     shown = live(answer(ledger.rehydrate(position)), ledger, best.handle)
     assert isinstance(shown.structured, msgspec.Raw)
     body["best"] = msgspec.json.decode(shown.structured)
     ready = "" if position.state.abandoned else ", ready to go on"
     return Reply("\n\n".join(["\n".join(lines), f"The best match{ready}:", shown.text]), body)
+
+
+def _with_notes(ledger: Ledger, best: Candidate, lines: list[str], body: dict[str, Json]) -> Reply:
+    """Show the newest notes of a session that has no run, within the budget of a brief."""
+    with ledger.store.reading() as reader:
+        notes = list(session_notes(reader, best.session.session_id))
+    kept = notes
+    while len("".join(kept).encode()) > NOTES_BYTES:
+        kept = kept[1:]
+    omitted = [f"[{len(notes) - len(kept)} earlier notes omitted]"] if len(kept) < len(notes) else []
+    body["best"] = {"notes": list(kept), "omitted": len(notes) - len(kept)}
+    shown = [f"- {quoted(note)}" for note in kept] or ["- none"]
+    ready = "Start a workflow in it: start_workflow with its sessionToken."
+    return Reply("\n".join([*lines, "", "Notes of the best match:", *omitted, *shown, "", ready]), body)

@@ -83,7 +83,22 @@ def test_the_situation_takes_the_token_of_another_surface(bench: Bench, client: 
     done = client.act("complete_step", state=seen["state"], step_id="two")
     assert listed(done) == [("transition", "__terminal__")]
     shown = agent.call("continue_workflow", stateToken=done["state"])
-    assert shown["isComplete"] is True
+    assert shown["pending"]["stepId"] == "__terminal__", "the run has not ended yet"
+    assert agent.ack(at=shown)["isComplete"] is True
+    assert client.call("nav_situation", state=agent.last["stateToken"])["status"] == "completed"
+
+
+def test_a_state_whose_call_was_refused_is_taken_up_with_what_was_kept(
+    bench: Bench, client: NavigationClient
+) -> None:
+    """Rules 19 and 34: the state stays, and leads to the node that holds the variables."""
+    state = client.start()["state"]
+    client.act("complete_step", state=state, step_id="unknown", variables={"size": "large"})
+    agent = bench.agent()
+    shown = agent.call("continue_workflow", stateToken=state)
+    assert shown["context"]["size"] == "large"
+    assert "branches" not in shown
+    assert "branches" not in agent.look(agent.ack("done", at=shown))
 
 
 def test_a_child_gets_what_is_passed_on_and_returns_what_the_parent_declares(

@@ -72,7 +72,7 @@ def acknowledge(plan: Plan, state: RunState, ack: AcknowledgeStep) -> Decided | 
         case NeedInput():
             return _supply_input(draft, settled, pending, ack)
         case Done():
-            return Refusal(Code.RUN_FINISHED)
+            return draft.decided()  # only the end was left, which another surface takes by a call of its own
         case NeedLoop() | NeedExit() | NeedEntry():
             return _other_step(draft, {"step": ack.step or ""})
         case _:

@@ -111,6 +111,16 @@ class Positions:
         pointer = self.read_token(token, *kinds)
         return pointer if isinstance(pointer, LedgerError) else self.at(pointer)
 
+    def taken_up(self, token: str) -> Position | LedgerError:
+        """Read the run that any surface's token leads to by now (rule 34).
+
+        A navigation state stays the same while variables are kept or a child returns, and leads on from it.
+        """
+        pointer = self.read_token(token, "st", "nav", "ses")
+        if isinstance(pointer, LedgerError):
+            return pointer
+        return self.onward(pointer) if pointer.kind == "nav" else self.at(pointer)
+
     def at(self, pointer: Pointer) -> Position | LedgerError:
         """Read the run at the node that a pointer names, or at the head if it names a visit.
 

@@ -9,6 +9,7 @@ import msgspec
 from msgspec import Struct
 
 from interlock.core.definition.prompts import gate_prompt, interpolate, question_text, step_prompt
+from interlock.core.definition.workflow import TERMINAL
 from interlock.core.engine.decisions import example_decision, waits_for_user
 from interlock.core.engine.gates import question_of
 from interlock.core.engine.loops import rounds
@@ -34,6 +35,9 @@ from interlock.surfaces.execution.errors import suggested_fix
 SNIPPET = 200
 
 _encode = msgspec.json.Encoder().encode
+
+
+ONLY_THE_END = "Every step is done. Call continue_workflow with the ackToken to end the run."
 
 
 class Pending(Struct, frozen=True, omit_defaults=True):
@@ -104,6 +108,8 @@ def pending_of(view: View) -> Pending | None:
             shape = _encode(view.awaited.example).decode()
             prompt = view.awaited.message + (f"\n\nSend in context: {shape}" if view.awaited.example else "")
             return Pending(view.awaited.subject.replace(":", "-"), "Input needed", prompt, False)
+        case Done() if not view.state.finished:
+            return Pending(TERMINAL, "End of the workflow", ONLY_THE_END, False)
         case Done():
             return None
         case NeedLoop() | NeedExit() | NeedEntry():

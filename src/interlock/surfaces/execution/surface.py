@@ -189,7 +189,7 @@ class ExecutionSurface(LedgerSurface):
 
     def _rehydrate(self, params: p.ContinueWorkflow) -> Outcome:
         """Show the pending step again; any surface's token of the run will do (rule 34)."""
-        position = self.ledger.open(params.stateToken, "st", "nav", "ses")
+        position = self.ledger.taken_up(params.stateToken)
         if isinstance(position, LedgerError):
             return of_error(position)
         view = self.ledger.rehydrate(position)

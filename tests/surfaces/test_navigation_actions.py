@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from interlock.core.definition.program import Plan, confirmation
 from interlock.core.definition.workflow import TERMINAL, Activity, Gate, Loop, Option, Step, Workflow, walk
@@ -19,6 +20,7 @@ from interlock.core.run.commands import (
     Decision,
     EnterActivity,
     ResolveCheckpoint,
+    StartChild,
     StartRun,
     Terms,
 )
@@ -38,6 +40,11 @@ TERMS = st.sampled_from(["auto", "agent", "user"]).map(lambda policy: Terms(deci
 
 def ways_to_try(move: Move) -> Iterator[Command]:
     """The commands that the move stands for, with exactly the parameters that it lists."""
+    for command in commands_of(move):
+        yield replace(command, abandons=move.abandons)
+
+
+def commands_of(move: Move) -> Iterator[AcknowledgeStep | ResolveCheckpoint | EnterActivity | AdvanceLoop]:
     terms = Terms()
     match move.action:
         case "complete_step":
@@ -74,10 +81,8 @@ def acknowledged(move: Move, terms: Terms) -> AcknowledgeStep:
     )
 
 
-def under(command: Command, terms: Terms) -> Command:
-    from msgspec.structs import replace
-
-    return replace(command, terms=terms)
+def under(command: Command, terms: Terms, now: int) -> Command:
+    return replace(command, terms=terms, now=now)
 
 
 def listed(found: Moves) -> Iterator[Move]:
@@ -124,14 +129,14 @@ def signature(command: Command) -> tuple[object, ...]:
             raise AssertionError(command)
 
 
-def check(plan: Plan, state: RunState, terms: Terms) -> list[Decided]:
+def check(plan: Plan, state: RunState, terms: Terms, now: int = 1) -> list[Decided]:
     """Try everything; return what the listed moves lead to."""
-    found = moves(plan, state, terms, {})
+    found = moves(plan, state, terms, {}, now)
     outcomes, offered = [], set()
     for move in listed(found):
         assert not move.reason
         for command in ways_to_try(move):
-            outcome = outcome_of(plan, state, under(command, terms))
+            outcome = outcome_of(plan, state, under(command, terms, now))
             assert isinstance(outcome, Decided), (move, outcome)
             assert not outcome.blockers
             outcomes.append(outcome)
@@ -139,11 +144,11 @@ def check(plan: Plan, state: RunState, terms: Terms) -> list[Decided]:
     for move in found.blocked:
         assert move.reason
         for command in ways_to_try(move):
-            assert isinstance(outcome_of(plan, state, under(command, terms)), Refusal), move
+            assert isinstance(outcome_of(plan, state, under(command, terms, now)), Refusal), move
     for move in everything(plan.workflow, state):
         for command in ways_to_try(move):
             if signature(command) not in offered:
-                assert isinstance(outcome_of(plan, state, under(command, terms)), Refusal), move
+                assert isinstance(outcome_of(plan, state, under(command, terms, now)), Refusal), move
     return outcomes
 
 
@@ -156,10 +161,16 @@ def test_whatever_is_listed_succeeds_and_nothing_else_does(data: st.DataObject) 
     start = StartRun(NAVIGATION, 0, "hash", "bundled", mode, data.draw(DELTAS))
     here = outcome_of(plan, RunState(), start)
     assert isinstance(here, Decided)
+    now = 0
     for _ in range(MOST_MOVES):
-        outcomes = check(plan, here.state, terms)
+        now += data.draw(st.sampled_from([1, 2000]))  # a gate that does not block waits 1000
+        if data.draw(st.integers(0, 4)) == 0 and not here.state.finished:
+            child = outcome_of(plan, here.state, StartChild("child", "sess_child"))
+            assert isinstance(child, Decided)
+            check(plan, child.state, terms, now)
+        outcomes = check(plan, here.state, terms, now)
         if not outcomes:
-            found = moves(plan, here.state, terms, {})
+            found = moves(plan, here.state, terms, {}, now)
             assert isinstance(here.awaited, Done) or found.blocked
             return
         here = data.draw(st.sampled_from(outcomes))
@@ -174,7 +185,7 @@ def test_what_a_move_asks_for_is_needed(data: st.DataObject) -> None:
     here = outcome_of(plan, RunState(), start)
     assert isinstance(here, Decided)
     for _ in range(MOST_MOVES):
-        found = moves(plan, here.state, terms, {})
+        found = moves(plan, here.state, terms, {}, 1)
         for move in found.required:
             bare = next(ways_to_try(Move(move.action, move.target, move.options)))
             if move.items is not None or move.variables:
@@ -201,7 +212,7 @@ def test_where_the_user_has_decided_only_that_option_counts(policy: str) -> None
     assert isinstance(started, Decided)
     assert started.state.open is not None
     decisions = {started.state.open.shown: Decision("no", "cli")}
-    found = moves(plan, started.state, terms, decisions)
+    found = moves(plan, started.state, terms, decisions, 1)
     assert [move.options for move in found.required] == [("no",)]
     told = ResolveCheckpoint(NAVIGATION, 1, terms, "agent", "ship", "no", decisions=decisions)
     assert isinstance(outcome_of(plan, started.state, told), Decided)
@@ -213,13 +224,13 @@ def test_only_the_users_own_answer_opens_a_gate_under_policy_user() -> None:
     plan, terms = one_gate(), Terms(decisions="user")
     started = outcome_of(plan, RunState(), StartRun(NAVIGATION, 0, "h", "bundled", PRESETS["guided"]))
     assert isinstance(started, Decided)
-    found = moves(plan, started.state, terms, {})
+    found = moves(plan, started.state, terms, {}, 1)
     assert not found.required
     assert found.blocked[0].target == "ship"
 
 
 def test_a_settled_run_of_another_surface_is_settled_here() -> None:
     plan = one_gate()
-    state, pending = settled_for_navigation(plan, RunState())
+    state, pending = settled_for_navigation(plan, RunState(), 0)
     assert state.open is not None
-    assert pending == settled_for_navigation(plan, state)[1]
+    assert pending == settled_for_navigation(plan, state, 1)[1]

@@ -10,12 +10,12 @@ RequestId: TypeAlias = Annotated[
     str,
     Meta(
         max_length=128,
-        description="Your id for this start; the same call with it again returns the same answer.",
+        description="Your id for this start: the same call again returns the same answer.",
     ),
 ]
 Find: TypeAlias = Annotated[
     str,
-    Meta(max_length=256, description="Words about earlier work, or its id: lists it and starts nothing"),
+    Meta(max_length=256, description="Instead: words about earlier work, or its id"),
 ]
 Reason: TypeAlias = Annotated[str, Meta(min_length=1, max_length=2048)]
 

@@ -50,7 +50,7 @@ class Move(Struct, frozen=True):
     along and `example` its shape, `needs` what a step's output must satisfy. `condition` is what this exit or
     loop goes by, `reads` its variables, `unset` those that nobody has set: taking the exit claims the
     condition. `gate` is one that may be passed over, `loop` what a loop waits for. `is_decided` says that the
-    user has answered already.
+    user has answered already, `abandons` that the move is open only if it leaves the run's children behind.
     """
 
     action: Kind
@@ -67,6 +67,7 @@ class Move(Struct, frozen=True):
     step: Step | None = None
     gate: Gate | None = None
     is_decided: bool = False
+    abandons: bool = False
     loop: NeedLoop | NeedInput | None = None
 
 
@@ -78,33 +79,37 @@ class Moves(Struct, frozen=True):
     blocked: tuple[Move, ...] = ()
 
 
-def moves(plan: Plan, state: RunState, terms: Terms, decisions: Decisions) -> Moves:
+def moves(plan: Plan, state: RunState, terms: Terms, decisions: Decisions, now: int) -> Moves:
     """List every move from this state. `decisions` are the user's own answers to what is pending.
 
-    Steps and gates that are not required are optional beside what is.
+    Steps and gates that are not required are optional beside what is, and so is what follows a gate whose
+    time is over. A run with children can only go on without them.
     """
-    if state.children:
+    if state.children and not state.finished:
         held = f"The run waits for its child: {', '.join(state.children.values())}"
-        listed = moves(plan, replace(state, children={}), terms, decisions)
-        waiting = (*listed.required, *listed.optional, *listed.blocked)
-        return Moves(blocked=tuple(replace(move, reason=held) for move in waiting))
-    state, pending = settled_for_navigation(plan, state)
+        listed = moves(plan, replace(state, children={}), terms, decisions, now)
+        opened = (*listed.required, *listed.optional)
+        return Moves(
+            optional=tuple(replace(move, abandons=True) for move in opened),
+            blocked=tuple(replace(move, reason=held) for move in (*opened, *listed.blocked)),
+        )
+    state, pending = settled_for_navigation(plan, state, now)
     if isinstance(pending, NeedStep) and not pending.step.required:
         needs = examine(plan, state, pending.step, pending.key, Output(), terms, decisions).stopping
-        skipped = Draft(plan, state, NAVIGATION, state.entered_at)
+        skipped = Draft(plan, state, NAVIGATION, now)
         skipped.skip(pending)
-        later = moves(plan, skipped.state, terms, decisions)
+        later = moves(plan, skipped.state, terms, decisions, now)
         own = Move("complete_step", pending.step.id, needs=needs, step=pending.step)
         return replace(later, optional=(own, *later.optional))
     listed = _moves(plan, state, pending, terms, decisions)
     if not isinstance(pending, NeedAnswer):
         return listed
-    passed = Draft(plan, state, NAVIGATION, pending.opened_at)
-    if not pending.gate.required:
+    passed = Draft(plan, state, NAVIGATION, now)
+    if not passed.take_expired(pending.gate, pending.key, pending.opened_at, pending.confirms):
+        if pending.gate.required:
+            return listed
         passed.pass_optional(pending)
-    elif not passed.take_expired(pending.gate, pending.key, pending.opened_at, pending.confirms):
-        return listed
-    later = moves(plan, passed.state, terms, decisions)
+    later = moves(plan, passed.state, terms, decisions, now)
     return replace(later, optional=(*listed.required, *later.optional))
 
 
@@ -229,7 +234,7 @@ def _following_step(plan: Plan, state: RunState, reason: str) -> Iterator[Move]:
         key = program.after(key)
 
 
-def settled_for_navigation(plan: Plan, state: RunState) -> tuple[RunState, Awaited]:
+def settled_for_navigation(plan: Plan, state: RunState, now: int) -> tuple[RunState, Awaited]:
     """Settle a run as navigation does, whichever surface it comes from."""
-    _, settled, pending = settle(plan, state, NAVIGATION, state.entered_at)
+    _, settled, pending = settle(plan, state, NAVIGATION, now)
     return settled, pending

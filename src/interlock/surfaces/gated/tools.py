@@ -51,7 +51,7 @@ def tools(handlers: GatedHandlers, session_tools: SessionTools, reading: GatedRe
         Tool(
             "start_session",
             "Start a session of a workflow, or inherit one by session_token. Returns session_token. "
-            "With find: lists earlier work to go on with.",
+            "With find: lists earlier work.",
             p.StartSession,
             handlers.start_session,
         ),

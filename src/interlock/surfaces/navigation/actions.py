@@ -8,6 +8,7 @@ from typing import TypeAlias, assert_never
 
 import msgspec
 
+from interlock.core.engine.acknowledge import GAPS, resolves_gaps
 from interlock.core.run.commands import (
     AbandonRun,
     AcknowledgeStep,
@@ -43,8 +44,23 @@ def missing_parameters(params: NavAction) -> list[str]:
     return [name for name in _NEEDS[params.action] if getattr(params, name) is None and name not in sent]
 
 
+def identity_of(params: NavAction, output: Output) -> dict[str, Json]:
+    """Return what an action is known by: the same again from the same state is a replay (rule 9).
+
+    What is only sent beside does not count, but a gap that is closed after the end does: nothing else would
+    tell two of them apart.
+    """
+    ids = {name: getattr(params, name) for name in _NEEDS[params.action] if name != "note"}
+    known: dict[str, Json] = {name: value for name, value in ids.items() if value is not None}
+    if params.reask:
+        known["reask"] = list(params.reask)
+    if resolves_gaps(output):
+        known["gaps"] = msgspec.to_builtins(output.of_kind(*GAPS))
+    return {"action": params.action, **known}
+
+
 def request_of(params: NavAction) -> dict[str, Json]:
-    """Return what was asked, without the state: the same again is a replay (rule 9)."""
+    """Return all that was sent, without the state."""
     names = (*_NEEDS[params.action], "loop_items", "variables", "reask", "output", "note")
     arguments = {name: getattr(params, name) for name in names}
     return {

@@ -19,7 +19,7 @@ Action = Literal["complete_step", "respond_to_checkpoint", "transition", "advanc
 
 
 class NavStart(Params, frozen=True):
-    workflow_id: Annotated[WorkflowId, Meta(description="Always, except with find")] | None = None
+    workflow_id: WorkflowId | None = None
     initial_variables: Variables | None = None
     activity_id: Annotated[str, Meta(description="An independent activity to begin with")] | None = None
     parent_state: Annotated[str, Meta(description="Of the run that triggers this")] | None = None

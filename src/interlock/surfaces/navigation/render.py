@@ -38,13 +38,20 @@ _encode = msgspec.json.Encoder().encode
 
 
 class Situation(Struct, frozen=True):
-    """A view, and what decides what is open in it: the user's terms and answers, the workflows there are."""
+    """A view, and what decides what is open in it: the user's terms and answers, workflows, the time.
+
+    `newest` is the node that the run is at where the view is older, `other_branch` the one that a new branch
+    has left behind.
+    """
 
     view: View
     terms: Terms
     decisions: Decisions = {}
     startable: Callable[[str], bool] = bool
     handle: bytes = b""
+    now: int = 0
+    newest: int | None = None
+    other_branch: int | None = None
 
     @property
     def activity(self) -> Activity | None:
@@ -94,6 +101,10 @@ def response_body(situation: Situation, message: str) -> dict[str, Json]:
         "checkpoint": open_checkpoint(situation),
         "state": slot("nav", view.node),
     }
+    if situation.newest is not None:
+        body["newest_state"] = slot("nav", situation.newest)
+    if situation.other_branch is not None:
+        body["other_branch_state"] = slot("nav", situation.other_branch)
     if view.state.finished:
         body["status"] = "completed" if view.state.abandoned is None else "abandoned"
     if view.state.children:
@@ -152,7 +163,7 @@ def open_checkpoint(situation: Situation) -> dict[str, Json] | None:
 
 def _available_actions(situation: Situation) -> dict[str, Json]:
     view = situation.view
-    open_moves = moves(view.plan, view.state, situation.terms, situation.decisions)
+    open_moves = moves(view.plan, view.state, situation.terms, situation.decisions, situation.now)
     blocked: list[Json] = []
     for move in open_moves.blocked:
         variables = {"variables": list(move.variables)} if move.variables else {}
@@ -164,9 +175,19 @@ def _available_actions(situation: Situation) -> dict[str, Json]:
             *(_offer(situation, move) for move in open_moves.optional),
             *_side_actions(situation),
             *([] if view.state.finished else [ABANDON]),
+            *([_close_gap(view)] if view.state.finished and view.state.agent_resolves_gaps else []),
         ],
         "blocked": blocked,
     }
+
+
+def _close_gap(view: View) -> Json:
+    """Offer the one action that a run takes after its end (rule 31)."""
+    step = next(step.id for activity in view.plan.workflow.activities for step in activity.steps())
+    gap: dict[str, Json] = {"gap": "<number>", "summary": "<how it was closed>"}
+    example: dict[str, Json] = {"artifacts": [{"kind": "wr.gaps", "resolved": [gap]}]}
+    offer: dict[str, Json] = {"action": "complete_step", "step": step, "step_id": step, "output": example}
+    return {**offer, "description": "When an open gap is closed later: say so. Nothing else is taken."}
 
 
 def _offer(situation: Situation, move: Move) -> dict[str, Json]:
@@ -186,7 +207,11 @@ def _offer(situation: Situation, move: Move) -> dict[str, Json]:
         offer["condition"] = move.condition
     if move.reads:
         offer["reads"] = {name: _shown_value(situation.scope.value(name)) for name in move.reads}
-    return {**offer, "description": _description(situation, move)}
+    described = _description(situation, move)
+    if move.abandons:
+        offer["abandon_children"] = True
+        described = f"Goes on without the child, which is abandoned. {described}"
+    return {**offer, "description": described}
 
 
 def _shown_value(value: Json | Missing) -> Json:
@@ -293,6 +318,8 @@ def situation_line(situation: Situation) -> str:
         parts.append(f"The run was {situation.view.state.abandoned.text}")
     elif situation.view.state.finished:
         parts.append(completed(situation.view))
+    elif children := situation.view.state.children:
+        parts.append(f"Waits for its child: {', '.join(children.values())}. Finish it with its own state")
     if situation.activity is not None:
         parts.append(f"Activity: {interpolate(situation.activity.name, situation.scope)}")
     if step := _step_json(situation):

@@ -6,15 +6,24 @@ from msgspec.structs import replace
 
 from interlock.authoring.library import Loaded
 from interlock.core.engine.moves import Decisions, settled_for_navigation
-from interlock.core.run.notices import Notices
+from interlock.core.run.notices import Notice, Notices
 from interlock.ledger.errors import LedgerError
 from interlock.ledger.ledger import Ledger
-from interlock.ledger.runs.position import Position, View
+from interlock.ledger.runs.position import Position, View, tip_of
 from interlock.ledger.tokens.tokens import STATE_PREFIX, Pointer, StateError, read_state
 from interlock.surfaces.call import Reply
 from interlock.surfaces.navigation.errors import of_error, of_state
 from interlock.surfaces.navigation.render import Situation
 
+OLD_STATE = Notice(
+    "OLD_STATE",
+    "This state is old: the run has gone on from here. Go on with newest_state; another action from this "
+    "state begins a new branch.",
+)
+LEFT_BRANCH = Notice(
+    "OTHER_BRANCH",
+    "This branch is not the one that was continued last: newest_state leads to that one.",
+)
 OTHER_PREFIXES = ("st.", "ses.")
 
 
@@ -34,7 +43,11 @@ def run_pointer(ledger: Ledger, token: str) -> Pointer | Reply:
 
 def situation_at(ledger: Ledger, position: Position) -> Situation:
     """Return the run as it is at a position; nothing is written."""
-    state, pending = settled_for_navigation(position.plan, position.state)
+    state, pending = settled_for_navigation(position.plan, position.state, ledger.clock())
+    notices = Notices(ledger.standing(position.run, position.plan, state))
+    newest = None if position.is_tip else tip_of(position.session, position.run)
+    if newest is not None and state.abandoned is None:
+        notices = notices.plus([OLD_STATE if position.loaded.branches else LEFT_BRANCH])
     view = View(
         session=position.session,
         run=position.run,
@@ -42,9 +55,10 @@ def situation_at(ledger: Ledger, position: Position) -> Situation:
         state=state,
         awaited=pending,
         node=position.node.node,
-        notices=Notices(ledger.standing(position.run, position.plan, state)),
+        notices=notices,
     )
-    return replace(situation_of(ledger, view, position.decisions), handle=position.handle)
+    situation = situation_of(ledger, view, position.decisions)
+    return replace(situation, handle=position.handle, newest=newest)
 
 
 def situation_of(ledger: Ledger, view: View, decisions: Decisions) -> Situation:
@@ -53,4 +67,4 @@ def situation_of(ledger: Ledger, view: View, decisions: Decisions) -> Situation:
     def startable(workflow_id: str) -> bool:
         return isinstance(ledger.library.load(workflow_id), Loaded)
 
-    return Situation(view, ledger.terms(view.state), decisions, startable)
+    return Situation(view, ledger.terms(view.state), decisions, startable, now=ledger.clock())

@@ -9,7 +9,7 @@ from interlock.authoring.diagnostics.diagnostic import Diagnostic
 from interlock.core.engine.evolve import evolved
 from interlock.core.engine.paths.exits import entry_activities
 from interlock.core.run.events import GateResolved
-from interlock.core.run.notices import Notice
+from interlock.core.run.notices import Notice, Notices
 from interlock.core.run.outcomes import Refusal
 from interlock.core.run.output import Output
 from interlock.core.run.surface_policy import NAVIGATION
@@ -18,7 +18,7 @@ from interlock.ledger.attempt import Replayed
 from interlock.ledger.errors import LedgerError
 from interlock.ledger.ledger import Ledger
 from interlock.ledger.runs.children import passed_on
-from interlock.ledger.runs.position import Position
+from interlock.ledger.runs.position import Position, tip_of
 from interlock.ledger.starts import start_key
 from interlock.ledger.tokens.tokens import Pointer
 from interlock.surfaces.arguments import (
@@ -37,6 +37,7 @@ from interlock.surfaces.navigation.actions import (
     attempt_of,
     command_of,
     done_message,
+    identity_of,
     missing_parameters,
     request_of,
 )
@@ -59,6 +60,18 @@ from interlock.surfaces.shared.found_work import found_fields
 from interlock.surfaces.tool import Tool
 
 TAKE_UP = "Call nav_situation with the state of the candidate that is meant."
+
+
+NEW_BRANCH = Notice(
+    "NEW_BRANCH",
+    "The run had gone on from this state before: this action has begun a new branch, without what was done "
+    "on the other one. To go on with that one, send other_branch_state.",
+)
+SENT_BEFORE = Notice(
+    "SENT_BEFORE",
+    "This action was taken from this state before: this is its recorded answer. What you sent differently "
+    "this time (output, variables, note) was not read.",
+)
 
 
 class NavigationSurface(LedgerSurface):
@@ -203,13 +216,12 @@ class NavigationSurface(LedgerSurface):
         return replace(body_reply(body), is_error=True)
 
     def _act(self, pointer: Pointer, params: p.NavAction, output: Output, call: Call) -> Outcome:
-        request = request_of(params)
-        attempt = self.ledger.attempt(pointer, attempt_of(request), request)
+        attempt = self.ledger.attempt(pointer, attempt_of(identity_of(params, output)), request_of(params))
         match attempt:
             case LedgerError():
                 return of_error(attempt)
             case Replayed():
-                return encoded_reply(self.ledger.filled(attempt.body, attempt.handle))
+                return _replayed(self.ledger.filled(attempt.body, attempt.handle), differs=attempt.differs)
         position = attempt.position
         terms = self.ledger.terms(position.state)
         command = command_of(params, position, output, terms, attempt.now, call.client.name)
@@ -223,7 +235,12 @@ class NavigationSurface(LedgerSurface):
         answer = next((event.option for event in decided.events if isinstance(event, GateResolved)), None)
         taken = replace(params, option_id=answer)
         message = completed(view) if position.state.finished else done_message(taken, view)
-        response = recorded(situation_of(self.ledger, view, {}), message)
+        situation = situation_of(self.ledger, view, {})
+        if position.loaded.branches:
+            view = replace(view, notices=view.notices.plus([NEW_BRANCH]))
+            left = tip_of(position.session, position.run)
+            situation = replace(situation, view=view, other_branch=left)
+        response = recorded(situation, message)
         attempt.record(
             decided,
             response,
@@ -250,6 +267,15 @@ class NavigationSurface(LedgerSurface):
         body = response_body(situation_at(self.ledger, position), f"Action failed: {wording.message}")
         body |= {"success": False, "error": error, "state": params.state}
         return encoded_reply(self.ledger.filled(msgspec.json.encode(body), pointer.handle))
+
+
+def _replayed(body: bytes, *, differs: bool) -> Reply:
+    """Reply with a recorded answer; one to a call that sent something else beside says so (rule 9)."""
+    if not differs:
+        return encoded_reply(body)
+    decoded = msgspec.json.decode(body)
+    warned = [*Notices((SENT_BEFORE,)).fields, *decoded.get("warnings", ())]
+    return body_reply({**decoded, "warnings": warned})
 
 
 def _argument_reply(error: InvalidArgument) -> Reply:

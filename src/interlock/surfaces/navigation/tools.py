@@ -41,7 +41,7 @@ def tools(handlers: NavigationHandlers, reading: CatalogueTools, texts: Texts) -
     return (
         Tool(
             "nav_start",
-            "Start a workflow; returns its first situation. With find: lists earlier work to go on with.",
+            "Start a workflow (workflow_id), or list earlier work (find).",
             p.NavStart,
             handlers.nav_start,
         ),

@@ -60,7 +60,7 @@ def tools(
         Tool(
             "start_session",
             "Start a session of a workflow, inherit one by session_token, or start a child with "
-            "parent_session_token. Returns session_token. With find: lists earlier work to go on with.",
+            "parent_session_token. Returns session_token. With find: lists earlier work.",
             p.StartSession,
             handlers.start_session,
         ),

@@ -6,6 +6,8 @@ from collections.abc import Callable
 
 import pytest
 
+from interlock.surfaces.call import Call, RpcError
+from interlock.surfaces.tool import call_tool
 from support.harness import Agent, Bench, FormAnswer, steps, workflow
 
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
@@ -131,7 +133,9 @@ def test_an_unknown_argument_is_refused_with_a_template_of_the_call(agent: Agent
     assert "workflowId" in answer["details"]["correctTemplate"]
 
 
-def test_an_unknown_tool_names_the_tools_there_are(agent: Agent) -> None:
-    answer = agent.call("advance_workflow")
-    assert answer["code"] == "NOT_FOUND"
-    assert "continue_workflow" in answer["details"]["suggestion"]
+def test_an_unknown_tool_is_an_error_of_the_protocol_that_names_the_tools_there_are(agent: Agent) -> None:
+    answer = call_tool(agent.surface, "advance_workflow", {}, Call())
+    assert isinstance(answer, RpcError)
+    assert answer.code == -32602
+    assert "Unknown tool: advance_workflow" in answer.message
+    assert "continue_workflow" in answer.message

@@ -307,7 +307,7 @@ NESTED = {"workflowId": TASK["id"], "completedSteps": [], "context": {"a": [[[[{
     [
         (b"garbage\n", None, -32700),
         (b'{"jsonrpc": "2.0", "id": 1, "method": "workf\n', None, -32700),
-        (b'{"jsonrpc":"2.0","id":1,"method":"ping","params":{"a":"\xff\xfe"}}\n', None, -32700),
+        (b'{"jsonrpc":"2.0","id":1,"method":"ping","params":{"a":"\xff\xfe"}}\n', 1, -32700),
         (b'{"a":"' + b"x" * (8 * 1024 * 1024 + 1) + b'"}\n', None, -32700),
         (DEEP + b"\n", None, -32700),
         (b"[]\n", None, -32600),

@@ -68,6 +68,34 @@ def test_a_refused_request_is_named_by_its_id(shared: Pipe) -> None:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads the memory of the server from /proc")
+@pytest.mark.parametrize("level", ["loud", "", None, 3])
+def test_only_the_levels_of_the_protocol_can_be_set(shared: Pipe, level: object) -> None:
+    refused = shared.ask(request(3, "logging/setLevel", {"level": level}))
+    assert refused["error"]["code"] == -32602
+    assert "warning" in refused["error"]["message"]
+    assert shared.ask(request(4, "logging/setLevel", {"level": "warning"}))["result"] == {}
+
+
+def test_an_unknown_tool_is_an_error_of_the_protocol(shared: Pipe) -> None:
+    answer = shared.ask(call(5, "nope"))
+    assert answer["error"]["code"] == -32602
+    assert answer["error"]["message"].startswith("Unknown tool: nope. Use one of: ")
+
+
+@pytest.mark.parametrize("capabilities", ["x", [], 3, True])
+def test_capabilities_are_an_object(capabilities: object) -> None:
+    connection = Connection(Echo("mcp"), ServerInfo("echo", "1"))
+    sent = {"protocolVersion": "2025-11-25", "capabilities": capabilities, "clientInfo": {}}
+    (line,) = connection.receive(request(1, "initialize", sent))
+    assert msgspec.json.decode(line)["error"]["code"] == -32602
+    meta = {
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientCapabilities": capabilities,
+    }
+    (line,) = connection.receive(request(2, "tools/list", {"_meta": meta}))
+    assert msgspec.json.decode(line)["error"]["code"] == -32602
+
+
 def test_a_line_over_the_limit_is_refused_without_being_kept(shared: Pipe) -> None:
     before = _resident(shared.process.pid)
     shared.send(b'{"jsonrpc":"2.0","id":1,"method":"ping","params":{"x":"')

@@ -108,10 +108,10 @@ def test_a_line_that_is_no_json_is_a_parse_error_with_a_null_id(ready: Pipe) -> 
     assert ready.ask(request(2, "ping"))["result"] == {}
 
 
-def test_a_value_that_cannot_be_read_is_a_parse_error_with_a_null_id(ready: Pipe) -> None:
+def test_a_value_that_cannot_be_read_is_a_parse_error_of_its_own_request(ready: Pipe) -> None:
     for value in (b'"\\ud800"', b"1e400"):
         answer = ready.ask(b'{"jsonrpc":"2.0","id":2,"method":"echo","params":{"text":' + value + b"}}\n")
-        assert (answer["id"], answer["error"]["code"]) == (None, -32700)
+        assert (answer["id"], answer["error"]["code"]) == (2, -32700)
     assert ready.ask(request(2, "ping"))["result"] == {}
 
 

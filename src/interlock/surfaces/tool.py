@@ -15,7 +15,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from interlock.core.values import Json
-from interlock.surfaces.call import Call, Client, Outcome, PromptTexts
+from interlock.surfaces.call import Call, Client, Outcome, PromptTexts, RpcError
 
 if TYPE_CHECKING:
     from interlock.surfaces.prompts import Prompts
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 Profile = Literal["mcp", "lookup"]
 
 MOST_TRIES = 100
+INVALID_PARAMS = -32602
 
 
 class Tool(Struct, frozen=True):
@@ -71,7 +72,8 @@ class Surface(Protocol):
         """Refuse arguments that do not fit the tool's parameters; `reason` is msgspec's message."""
 
     def unknown(self, name: str) -> Outcome:
-        """Refuse a tool that this surface does not have."""
+        """Refuse a tool that this surface does not have, as an error of the protocol."""
+        return RpcError(INVALID_PARAMS, f"Unknown tool: {name[:128]}. Use one of: {', '.join(self.tools)}")
 
     def expected(self, error: Exception) -> Outcome | None:
         """Answer for an error that is not a bug, such as a store that cannot be used; None for a bug."""

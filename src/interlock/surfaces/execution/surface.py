@@ -65,10 +65,6 @@ class ExecutionSurface(LedgerSurface):
         next_action = "Correct the arguments and call again."
         return invalid(f"{tool.name}: {error}.", next_action, error.path, template_of(tool))
 
-    def unknown(self, name: str) -> Outcome:
-        known = ", ".join(self.tools)
-        return envelope("NOT_FOUND", f"There is no tool '{name}' here.", f"Use one of: {known}.")
-
     def error_reply(self, error: LedgerError) -> Reply:
         return of_error(error)
 

@@ -84,9 +84,6 @@ class GatedSurface(LedgerSurface):
     def invalid(self, tool: Tool, reason: str) -> Outcome:
         return self.shared.invalid(tool, reason)
 
-    def unknown(self, name: str) -> Outcome:
-        return self.shared.unknown(name, self.tools)
-
     def error_reply(self, error: LedgerError) -> Reply:
         return of_error(error)
 

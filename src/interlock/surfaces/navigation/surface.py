@@ -91,11 +91,6 @@ class NavigationSurface(LedgerSurface):
         message = f"{tool.name}: {decoding_error(reason)}"
         return failure("INVALID_PARAMETERS", message, "Correct the arguments and call again.")
 
-    def unknown(self, name: str) -> Outcome:
-        return failure(
-            "UNKNOWN_TOOL", f"There is no tool '{name}' here", f"use one of: {', '.join(self.tools)}"
-        )
-
     def error_reply(self, error: LedgerError) -> Reply:
         return of_error(error)
 

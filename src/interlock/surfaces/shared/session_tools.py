@@ -110,9 +110,6 @@ class SessionTools:
         text = f"{tool.name}: {decoding_error(reason)}"
         return failure("VALIDATION_ERROR", text, "Correct the arguments and call again.")
 
-    def unknown(self, name: str, tools: Mapping[str, Tool]) -> Reply:
-        return failure("NOT_FOUND", f"There is no tool '{name}' here.", f"Use one of: {', '.join(tools)}.")
-
     def health_check(self, params: NoParams, call: Call) -> Outcome:
         body: dict[str, Json] = {
             "status": "healthy",

@@ -53,6 +53,7 @@ if TYPE_CHECKING:
 
 VERSIONS = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
 BATCHING = "2025-03-26"
+LEVELS = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
 INITIALIZED = "notifications/initialized"
 ROOTS = "roots"  # the id of our question for the client's folders
 CONNECTION = None  # what the whole connection watches; no request has this id
@@ -89,6 +90,8 @@ class Handshake:
         match request.method, self.version:
             case "initialize", _:
                 return [self._initialize(request)]
+            case "logging/setLevel", _ if request.params.get("level") not in LEVELS:
+                return [error_line(request.id, invalid_params(f"level must be one of {', '.join(LEVELS)}"))]
             case (("ping" | "logging/setLevel"), _):
                 return [result_line(request.id, {})]
             case (("tools/list" | "tools/call"), None):
@@ -155,8 +158,10 @@ class Handshake:
         requested = request.params.get("protocolVersion")
         if not isinstance(requested, str):
             return error_line(request.id, invalid_params("protocolVersion is required"))
-        self.version = requested if requested in VERSIONS else VERSIONS[-1]
         capabilities, info = request.params.get("capabilities"), request.params.get("clientInfo")
+        if capabilities is not None and not isinstance(capabilities, Mapping):
+            return error_line(request.id, invalid_params("capabilities must be an object"))
+        self.version = requested if requested in VERSIONS else VERSIONS[-1]
         self._client = client_of(info, capabilities, "handshake", self.version)
         self._has_roots = isinstance(capabilities, Mapping) and "roots" in capabilities
         welcome: dict[str, Json] = {

@@ -18,7 +18,6 @@ from interlock.transport.rpc import (
     INVALID_PARAMS,
     INVALID_REQUEST,
     METHOD_NOT_FOUND,
-    PARSE_ERROR,
     Malformed,
     Notification,
     Params,
@@ -87,8 +86,8 @@ class Lookup:
                 assert_never(message)
 
     def refuse_unread(self, id: RequestId, error: RpcError) -> list[bytes]:
-        """Refuse what could not be read; a line that is no JSON has no id, as documented."""
-        return [error_line(None if error.code == PARSE_ERROR else id, error)]
+        """Refuse what could not be read, by its id if that can be seen; a line that is no JSON has none."""
+        return [error_line(id, error)]
 
     def _answer(self, request: Request) -> bytes:
         match request.method, self._call:

@@ -139,4 +139,6 @@ def _calling_client(params: Params) -> Client | RpcError:
         return invalid_params(f"{PROTOCOL_VERSION} must be a string")
     if version != VERSION:
         return unsupported_version(version, VERSION)
+    if not isinstance(meta[CAPABILITIES], Mapping):
+        return invalid_params(f"{CAPABILITIES} must be an object")
     return client_of(meta.get(CLIENT_INFO), meta[CAPABILITIES], "modern", version)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from interlock.surfaces.call import Call, RpcError
+from interlock.surfaces.call import Call, Reply, RpcError
 from interlock.surfaces.tool import call_tool
 from support.harness import Agent, Bench, FormAnswer, steps, workflow
 
@@ -139,3 +139,27 @@ def test_an_unknown_tool_is_an_error_of_the_protocol_that_names_the_tools_there_
     assert answer.code == -32602
     assert "Unknown tool: advance_workflow" in answer.message
     assert "continue_workflow" in answer.message
+
+
+@pytest.mark.parametrize("copied", ['"{}"', "'{}'", "`{}`", "{}\n", "  {} ", '"{}"\n'])
+def test_what_is_copied_around_a_token_is_not_part_of_it(bench: Bench, agent: Agent, copied: str) -> None:
+    started = agent.start("test.flow")
+    shown = agent.call("continue_workflow", stateToken=copied.format(started["stateToken"]))
+    assert shown["pending"] == started["pending"]
+    tokens = {name: copied.format(started[name]) for name in ("stateToken", "ackToken")}
+    assert agent.call("continue_workflow", **tokens)["kind"] == "ok"
+    situation = bench.call(
+        "navigation",
+        agent.ledger,
+        "nav_situation",
+        {"state": copied.format(started["stateToken"])},
+        Call(),
+    )
+    assert isinstance(situation, Reply)
+    assert not situation.is_error
+    for surface in ("session", "gated"):
+        sent = {"workflow_id": "test.flow", "agent_id": "a"}
+        sent["session_token"] = copied.format(started["stateToken"])
+        joined = bench.call(surface, agent.ledger, "start_session", sent, Call())
+        assert isinstance(joined, Reply)
+        assert '"inherited":true' in joined.text

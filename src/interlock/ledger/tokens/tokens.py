@@ -109,6 +109,7 @@ def mint(key: Key, pointer: Pointer) -> str:
 
 def read(keyring: Keyring, token: str, expected: Collection[Kind]) -> Pointer | TokenError:
     """Check a token and return where it leads, if it is of an expected kind."""
+    token = bare(token)
     pointer: Pointer | TokenError | StateError
     if token.startswith(STATE_PREFIX):
         pointer = read_state(keyring, token)
@@ -127,11 +128,17 @@ def read(keyring: Keyring, token: str, expected: Collection[Kind]) -> Pointer | 
     )
 
 
+def bare(token: str) -> str:
+    """Take off what agents copy along with a token: white space, quotes and code marks around it."""
+    return token.strip().strip("\"'`").strip()
+
+
 def read_state(keyring: Keyring, token: str) -> Pointer | StateError:
     """Check navigation's `state`, answering in that surface's codes.
 
     At most one byte more than a pointer is decompressed, so that no state can fill the memory.
     """
+    token = bare(token)
     if not token.startswith(STATE_PREFIX):
         return _state_refused("INVALID_FORMAT", f"Invalid token format. Expected prefix '{STATE_PREFIX}'")
     payload = token.removeprefix(STATE_PREFIX)
@@ -159,6 +166,7 @@ def peek(keyring: Keyring, token: str) -> Pointer | None:
     It must have the exact form of a session token, and be signed with none of our keys: a token of another
     kind that is spelled as one is not adopted.
     """
+    token = bare(token)
     word = token.removeprefix(f"ses.{VERSION}.")
     signed = _unword(word) if len(word) == WORD_LENGTH and word != token else None
     if signed is None or _word(signed) != word:

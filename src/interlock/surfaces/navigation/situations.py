@@ -10,7 +10,7 @@ from interlock.core.run.notices import Notice, Notices
 from interlock.ledger.errors import LedgerError
 from interlock.ledger.ledger import Ledger
 from interlock.ledger.runs.position import Position, View, tip_of
-from interlock.ledger.tokens.tokens import STATE_PREFIX, Pointer, StateError, read_state
+from interlock.ledger.tokens.tokens import STATE_PREFIX, Pointer, StateError, bare, read_state
 from interlock.surfaces.call import Reply
 from interlock.surfaces.navigation.errors import of_error, of_state
 from interlock.surfaces.navigation.render import Situation
@@ -35,6 +35,7 @@ def state_pointer(ledger: Ledger, state: str) -> Pointer | Reply:
 
 def run_pointer(ledger: Ledger, token: str) -> Pointer | Reply:
     """Check any surface's token of a run."""
+    token = bare(token)
     if token.startswith(STATE_PREFIX) or not token.startswith(OTHER_PREFIXES):
         return state_pointer(ledger, token)
     pointer = ledger.read_token(token, "st", "ses")

@@ -86,7 +86,7 @@ class Commit:
         """Record a node of notes; it hangs on its parent and never counts as a child (rule 8)."""
         node = self._next_node
         self._next_node += 1
-        self.add(NodeCreated(node, parent, "note", "noted", leads=False), run=run, node=node)
+        self.add(NodeCreated(node, parent, "checkpoint", "noted", leads=False), run=run, node=node)
         return node
 
     def add_outputs(self, run: int, node: int, attempt: int, step: str, output: Output) -> None:

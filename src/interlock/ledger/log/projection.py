@@ -348,7 +348,7 @@ def _create_node(rows: Rows, created: NodeCreated, logged: Logged) -> None:
     state, audit = evolved(before, events), learned(known, events)
     _keep_declines(rows, logged.run, state)
     body, outputs = _stored_state(state, audit), rows.take_outputs()
-    is_step = created.edge != "note"
+    is_step = created.edge != "checkpoint"
     above = parent.entries + rows.notes_towards(parent.node, None) if parent else 0
     node = NodeRow(
         session_id=rows.session.session_id,

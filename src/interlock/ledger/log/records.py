@@ -17,7 +17,7 @@ from interlock.core.run.preferences import DecisionPolicy, Enforcement, Preferen
 from interlock.core.run.reasons import Blocker
 from interlock.core.values import Json
 
-EdgeKind = Literal["root", "acked_step", "note"]
+EdgeKind = Literal["root", "acked_step", "checkpoint"]
 AttemptOutcome = Literal["advanced", "blocked", "noted"]
 Cause = Literal["started", "advanced", "non_tip_advance", "noted"]
 

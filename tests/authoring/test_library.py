@@ -382,6 +382,12 @@ def test_clones_are_mounted_under_their_names(tmp_path: Path) -> None:
     assert clones(tmp_path / "nothing") == []
 
 
+@pytest.mark.parametrize("workflow_id", ["team.9lives", "9team.lives", "team.lives.twice", "team._x"])
+def test_both_parts_of_an_id_begin_with_a_letter(tmp_path: Path, workflow_id: str) -> None:
+    put(tmp_path, "w.json", id=workflow_id)
+    assert [diagnostic.code for diagnostic in library(tmp_path).listing().diagnostics] == ["IL401"]
+
+
 @pytest.mark.parametrize("name", ["Acme", "a.b", "../x", "1x"])
 def test_a_mount_needs_a_proper_name(tmp_path: Path, name: str) -> None:
     put(tmp_path, "w.json", id="x")

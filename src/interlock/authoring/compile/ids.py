@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 IdStatus = Literal["namespaced", "legacy"]
 
-NAMESPACED = re.compile(r"[a-z][a-z0-9_-]*\.[a-z0-9][a-z0-9_-]*")
+NAMESPACED = re.compile(r"[a-z][a-z0-9_-]*\.[a-z][a-z0-9_-]*")
 DOTLESS = re.compile(r"[a-z0-9][a-z0-9_-]*")
 FOLDER_ID = re.compile(r"[a-z0-9][a-z0-9-]*")
 RESERVED = "wr."

@@ -190,6 +190,7 @@ def test_blockers_are_ordered_bounded_and_short(bench: Bench) -> None:
     assert all(len(blocker["message"].encode()) <= 512 for blocker in blockers)
     places = [(blocker["code"], blocker["pointer"]["kind"]) for blocker in blockers]
     assert places == sorted(places)
+    assert blockers[-1]["message"].endswith("And 4 more, which are listed once these are settled.")
 
 
 FAILED = {"kind": "attempted_use", "attemptContext": "workflow_step", "result": "failure"}

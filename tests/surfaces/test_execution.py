@@ -365,3 +365,12 @@ def test_an_advance_adds_at_most_400_bytes_to_the_authors_prompt(agent: Agent) -
     agent.start("test.flow")
     answer = agent.ack("noted")
     assert len(agent.text.encode()) - len(answer["pending"]["prompt"].encode()) <= 400
+
+
+def test_files_that_cannot_be_loaded_are_counted_as_files(bench: Bench) -> None:
+    broken = {"id": "test.broken", "steps": [{"id": "one"}, {"id": "one", "prompt": 3}, 7]}
+    bench.write(broken, "broken")
+    agent = bench.agent()
+    listed = agent.call("list_workflows")
+    assert len(listed["warnings"]) > 1
+    assert "\n1 file could not be loaded:\n" in agent.text

@@ -92,15 +92,23 @@ _CATEGORY: dict[BlockerCode, Category] = {
 
 
 def ordered(blockers: Iterable[Blocker]) -> tuple[Blocker, ...]:
-    """Sort by code and pointer, keep ten, keep every text within its budget."""
+    """Sort by code and pointer, keep texts short, and keep ten; the last says how many more there are."""
+    every = sorted(blockers, key=_order)
+    left = len(every) - MAX_BLOCKERS
+    more = f" And {left} more, which are listed once these are settled." if left > 0 else ""
+    last = min(len(every), MAX_BLOCKERS) - 1
     return tuple(
         replace(
             blocker,
-            message=cut(blocker.message, MAX_MESSAGE, "…"),
+            message=_ended(blocker.message, more if number == last else ""),
             requirement=cut(blocker.requirement, MAX_REQUIREMENT, "…"),
         )
-        for blocker in sorted(blockers, key=_order)[:MAX_BLOCKERS]
+        for number, blocker in enumerate(every[:MAX_BLOCKERS])
     )
+
+
+def _ended(message: str, end: str) -> str:
+    return cut(message, MAX_MESSAGE - len(end.encode()), "…") + end
 
 
 def _order(blocker: Blocker) -> tuple[str, str, str]:

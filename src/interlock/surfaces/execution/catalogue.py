@@ -46,8 +46,11 @@ def listing_reply(listing: Listing) -> Reply:
             }
             for error in first_errors
         ]
-        lines.append(f"{len(errors)} files could not be loaded:")
+        files = len({error.file for error in errors})
+        lines.append(f"{files} {'file' if files == 1 else 'files'} could not be loaded:")
         lines += [f"- {error.file}:{error.line}: {error.message}" for error in first_errors]
+        if left := len(errors) - len(first_errors):
+            lines.append(f"- and {left} more errors: see `interlock validate`")
     if listing.shadowed:
         body["shadowed"] = [
             {

@@ -334,3 +334,15 @@ def test_of_too_many_sessions_of_a_principal_the_one_unused_for_longest_ends(tmp
         assert statuses == [200, 200, 200, 404]
     finally:
         crowded.stop()
+
+
+@pytest.mark.parametrize("surface", ["execution", "session", "gated", "navigation", "lookup"])
+def test_every_surface_has_an_address_that_ends_with_mcp(server: HttpServer, surface: str) -> None:
+    """Some clients cut an address after /mcp, and would be served another surface."""
+    opened = [
+        server.request("POST", path, message(1, "initialize", INITIALIZE), JSON)
+        for path in (f"/mcp/{surface}", f"/{surface}/mcp")
+    ]
+    first, second = (answer.body.rpartition(b"data: ")[2] for answer in opened)
+    assert [answer.status for answer in opened] == [200, 200]
+    assert first == second

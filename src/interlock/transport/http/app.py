@@ -166,7 +166,8 @@ def application(service: Service, settings: HttpSettings, more: Sequence[BaseRou
     """Return the ASGI application of the five surfaces; `more` routes are guarded like its own."""
     assembly = Assembly(service)
     for name in SURFACES:
-        paths = [f"/mcp/{name}", *(["/mcp"] if name == DEFAULT_SURFACE else [])]
+        # Some clients cut an address after /mcp, so each surface has one that ends there.
+        paths = [f"/mcp/{name}", f"/{name}/mcp", *(["/mcp"] if name == DEFAULT_SURFACE else [])]
         assembly.mount(
             SurfaceServer(
                 name, service, assembly.workers, assembly.metrics, assembly.subscribers, assembly.stopping

@@ -536,3 +536,26 @@ def test_damage_to_a_folder_gives_diagnostics_and_no_exception(
     named = {diagnostic.workflow_id for diagnostic in listing.diagnostics if diagnostic.severity == "error"}
     assert all(diagnostic.line >= 1 and diagnostic.file in files for diagnostic in listing.diagnostics)
     assert len(listing.entries) + len(named) >= 2
+
+
+@pytest.mark.parametrize("sign", ["graph", "kind"])
+def test_a_folder_of_the_newer_generation_is_one_error_that_names_the_format(
+    tmp_path: Path, sign: str
+) -> None:
+    folder = tmp_path / "newer"
+    (folder / "activities").mkdir(parents=True)
+    head = "id: newer\nversion: 1.0.0\ntitle: Newer\nrules: { workflow: [Be brief.] }\ninitialActivity: a\n"
+    (folder / "workflow.yaml").write_text(head + ("graph: { a: { done: b } }\n" if sign == "graph" else ""))
+    for name in ("a", "b"):
+        (folder / "activities" / f"01-{name}.yaml").write_text(
+            f"id: {name}\nversion: 1.0.0\nname: {name}\n"
+            "variables: { reads: [x], writes: [{ name: y, type: string }] }\n"
+            "steps:\n  - { kind: technique, id: one, technique: { name: t }, when: x }\n"
+            "  - { kind: checkpoint, id: ask, options: { go: { exit: done } } }\n"
+            "exits: [{ id: done, isDefault: true }]\n"
+        )
+    listing = Library([Source("configured", tmp_path)], tmp_path / "cache").listing()
+    errors = [diagnostic for diagnostic in listing.diagnostics if diagnostic.severity == "error"]
+    assert [(error.code, error.file) for error in errors] == [("IL111", errors[0].file)]
+    assert "newer format" in errors[0].message
+    assert "Interlock's YAML" in errors[0].next_action

@@ -71,6 +71,7 @@ CASES: dict[str, dict[str, str]] = {
     "IL108": loop("{type: for, count: 1, maxIterations: §0}"),
     "IL109": {"w.yaml": ONE + "metaGuidance: [a, §a]\n"},
     "IL110": {"w.yaml": HEAD + "steps:\n  - §{id: ask, title: A}\n"},
+    "IL111": {"w/workflow.yaml": "§" + FLOW, "w/activities/a.yaml": "id: a\nversion: 1.0.0\nname: A\nsteps: [{kind: technique, id: one, technique: t}]\nexits: [{id: done}]\n"},
     "IL201": gate("options: [{id: x}, {id: §x, effect: {transitionTo: a}}]"),
     "IL202": activity(exits("{to: §bb, isDefault: true}")),
     "IL225": {"w/workflow.yaml": "§" + BARE, "w/activities/a.yaml": ACT + exits("{to: b}"), "w/activities/b.yaml": ACT_B},

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import msgspec
@@ -37,6 +37,7 @@ from interlock.core.run.preferences import Preferences
 from interlock.core.values import Json
 
 _STRUCTURED = ("toon", "yaml", "yml")
+KINDS = ("technique", "action", "checkpoint", "loop", "routine", "decision")
 _INERT = ("executionModel",)
 
 
@@ -74,6 +75,10 @@ def _report_unused(pages: Mapping[str, Parsed], draft: CompileDraft, report: Rep
 
 def _compile_activities(folder: Folder, raw: Json) -> tuple[Workflow, CompileDraft] | None:
     at, report = SourceLocation(folder.head), folder.report
+    if _is_newer(folder, raw):
+        text = "this folder is in a newer format: steps with a kind, techniques, exits joined by a graph"
+        report.add("IL111", text, at)
+        return None
     source = read_as(ActivityWorkflowSource, raw, at, report)
     if source is None or not isinstance(raw, Mapping):
         return None
@@ -101,6 +106,22 @@ def _compile_activities(folder: Folder, raw: Json) -> tuple[Workflow, CompileDra
     workflow = with_beginning(workflow, at, draft)
     keep_documents(folder, workflow, draft)
     return msgspec.structs.replace(workflow, documents=tuple(folder.documents.values())), draft
+
+
+def _is_newer(folder: Folder, raw: Json) -> bool:
+    """Recognize the generation of activity folders after ours: by its graph, or by steps that have a kind."""
+    if not isinstance(raw, Mapping):
+        return False
+    if isinstance(raw.get("graph"), Mapping):
+        return True
+    for file in named_files(folder.own, folder.path / "activities", _STRUCTURED):
+        text = folder.own.text(file.path)
+        parsed = parse(file.path.name, text, FORMATS[f".{file.ending}"], Report()) if text else None
+        activity = parsed.value if parsed is not None else None
+        steps = activity.get("steps") if isinstance(activity, Mapping) else None
+        if isinstance(steps, Sequence) and steps:  # one file tells: generations are not mixed in a folder
+            return isinstance(steps[0], Mapping) and steps[0].get("kind") in KINDS
+    return False
 
 
 def _local(

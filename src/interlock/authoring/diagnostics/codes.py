@@ -256,6 +256,14 @@ _TABLE: tuple[tuple[str, str, Severity, str, str], ...] = (
         "say what the step should do",
     ),
     (
+        "IL111",
+        "newer format of activity folders",
+        "error",
+        "The folder is in a newer generation of the activity format than Interlock reads: its steps have a "
+        "kind (technique, action, checkpoint), activities name their exits, and the head file has a graph.",
+        "use the release of the workflow before that format, or write it anew in Interlock's YAML",
+    ),
+    (
         "IL201",
         "duplicate id",
         "error",

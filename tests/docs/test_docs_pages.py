@@ -22,7 +22,7 @@ from tools.pages.results import OPEN, RESULTS
 DOCS = ROOT / "docs"
 SURFACE_ROOM = ROOT / "src" / "interlock" / "surfaces"
 NOTICES = {"ARGUMENTS_IGNORED", "MODE_EXCEEDS_RECOMMENDATION", "NOTES_TRUNCATED", "NOT_TRIGGERED"}
-NOTICES |= {"STILL_WAITING", "MOVED_ON"}
+NOTICES |= {"STILL_WAITING", "MOVED_ON", "OLD_STATE", "OTHER_BRANCH", "NEW_BRANCH", "SENT_BEFORE"}
 
 
 def test_no_generated_page_is_stale() -> None:

@@ -63,7 +63,6 @@ _SESSION: Mapping[str, str] = {
 _NAVIGATION: Mapping[str, str] = {
     "INVALID_PARAMETERS": "The arguments are not valid for this tool.",
     "MISSING_PARAMETER": "The action needs an id that was not sent.",
-    "UNKNOWN_TOOL": "This surface has no such tool.",
     "WORKFLOW_NOT_FOUND": "There is no workflow with that id.",
     "WORKFLOW_INVALID": "The workflow's file has errors; the message names file, line and code.",
     "TARGET_ACTIVITY_NOT_FOUND": "A transition names an activity that the workflow does not have.",

@@ -12,7 +12,7 @@ OPEN = "and the other fields of its file"
 _WARNED = "`warnings` if there are any"
 _SITUATION = (
     "JSON: `success`, `position`, `message`, `availableActions`, `checkpoint`, `state`; where they apply "
-    "`error`, `warnings`, `children`, `status`, `brief`."
+    "`error`, `warnings`, `children`, `status`, `brief`, `newest_state`, `other_branch_state`."
 )
 _HEALTH = "JSON: `status`, `server`, `version`, `workflows_available`, `uptime_seconds`."
 _TRACE = "JSON: `traceId`, `source`, `event_count`, `events`, `session_token`."

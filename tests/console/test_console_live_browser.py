@@ -9,7 +9,7 @@ import pytest
 from support.browser_desk import BrowserDesk, desk
 from support.chromium import browser, opened
 from support.cli_process import to_the_gate
-from support.cut_connection import cuttable
+from support.fault_proxy import fault_proxy
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
@@ -23,7 +23,7 @@ def test_a_gate_that_opened_while_the_connection_was_cut_is_answered_after_it(
     desk: BrowserDesk, browser: Browser
 ) -> None:
     server, worker = desk.server, desk.worker
-    with cuttable(server.host, server.port) as connection:
+    with fault_proxy(server.host, server.port) as connection:
         entrance = server.entrance.replace(f":{server.port}/", f":{connection.port}/")
         page = opened(browser, entrance)
         page.goto(f"http://127.0.0.1:{connection.port}/console/inbox")

@@ -168,7 +168,7 @@ def test_a_commit_whose_answer_was_lost_is_found_again(server: PostgresServer, s
     else:  # only the answer of the last statement, the commit, is lost
         sent = store._send
 
-        def send(connection: connections.Connection, statements: Any) -> None:
+        def send(connection: connections.PostgresConnection, statements: Any) -> None:
             execute = connection.execute
 
             def dropping(sql: Any, *args: Any, **kwargs: Any) -> Any:
@@ -228,12 +228,9 @@ def test_while_the_server_is_away_calls_fail_in_bounded_time_and_then_work_again
         server.remove()
 
 
-def test_a_lock_is_waited_for_in_bounds(
-    store: PostgresStore, server: PostgresServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_lock_is_waited_for_in_bounds(store: PostgresStore, server: PostgresServer) -> None:
     store.append(start())
-    monkeypatch.setattr(connections, "CONFIGURE", "SELECT set_config('lock_timeout', '100', false)")
-    hasty = PostgresStore(server.in_schema("kit"))
+    hasty = PostgresStore(server.in_schema("kit"), deadline=0.4)
     with store.writing() as writer:
         writer.set_keep("sess_a", True)
         with pytest.raises(StoreBusy):
@@ -315,7 +312,7 @@ def test_statements_that_a_pooler_has_forgotten_are_prepared_again(fresh_url: st
     store = open_store(fresh_url, size=1)
 
     def forget() -> None:
-        with store._connection() as connection:
+        with store._connection(time.monotonic() + 60) as connection:
             connection.pgconn.exec_(b"DEALLOCATE ALL")
 
     store.append(start())

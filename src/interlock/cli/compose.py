@@ -67,10 +67,13 @@ def ledger_of(config: Config) -> Ledger:
     return _ledger_on(store_of(config).open(), config, work_folder(os.environ))
 
 
-def store_of(config: Config) -> LazyStore:
-    """Return the database that the settings name, to be opened when it is first needed."""
+def store_of(config: Config, deadline: float | None = None) -> LazyStore:
+    """Return the database that the settings name, to be opened when it is first needed.
+
+    A server gives every call on it a deadline; a command may read for as long as there are answers.
+    """
     if (url := config.postgres_url) is not None:
-        return LazyStore(_opener_of_postgres(url))
+        return LazyStore(_opener_of_postgres(url, deadline))
     database = config.database
 
     def open_database() -> Store:
@@ -81,13 +84,13 @@ def store_of(config: Config) -> LazyStore:
     return LazyStore(open_database)
 
 
-def _opener_of_postgres(url: str) -> Callable[[], Store]:
+def _opener_of_postgres(url: str, deadline: float | None) -> Callable[[], Store]:
     require_postgres()
 
     def open_database() -> Store:
         from interlock.store.postgres.database import open_store
 
-        return open_store(url)
+        return open_store(url, deadline=deadline)
 
     return open_database
 
@@ -130,7 +133,7 @@ class ConfiguredBackend:
         self._flags = flags
         self._folder = folder
         self._ledger: Ledger | None = None
-        self.store = store_of(config)
+        self.store = store_of(config, config.store_deadline)
 
     def ledger(self) -> Ledger:
         self._ledger = _ledger_on(self.store, self._config, self._folder)

@@ -37,7 +37,7 @@ FOR_SERVE = (
     "oauth-audience",
     "oauth-jwks",
 )
-NOT_FOR_PROJECTS = ("surface", "store", *FOR_SERVE)
+NOT_FOR_PROJECTS = ("surface", "store", "store-deadline", *FOR_SERVE)
 PROJECT_WORKFLOWS = "project-workflows"
 
 # Each list goes from loose to tight: a project file may move a setting to the right, never to the left.
@@ -61,6 +61,7 @@ class Config(Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"):
     project: str | None = None
     data_dir: str | None = None
     store: str | None = None
+    store_deadline: Annotated[float, msgspec.Meta(ge=0.1)] = 4.0
     mode: Mode | None = None
     decisions: DecisionPolicy = "auto"
     enforcement: Enforcement = "strict"

@@ -11,7 +11,14 @@ from interlock.ledger.log.projection import RowDamaged
 from interlock.ledger.runs.guarding import GuardRefused
 from interlock.ledger.runs.pinned_workflows import PinDamaged
 from interlock.ledger.tokens.keyring import KeyringDamaged
-from interlock.store.protocol import StoreAway, StoreBusy, StoreCorrupt, StoreTooNew, StoreUnavailable
+from interlock.store.protocol import (
+    StoreAway,
+    StoreBusy,
+    StoreConflict,
+    StoreCorrupt,
+    StoreTooNew,
+    StoreUnavailable,
+)
 
 ErrorCode = Literal[
     "TOKEN_INVALID_FORMAT",
@@ -106,7 +113,7 @@ def row_damaged(what: str) -> LedgerError:
 def error_of(error: Exception) -> LedgerError | None:
     """Translate what the store, the keyring or a pin may raise; return None for anything else, a bug."""
     match error:
-        case StoreBusy():
+        case StoreBusy() | StoreConflict():
             return locked()
         case StoreCorrupt():
             return store_corrupt()

@@ -16,14 +16,30 @@ class LazyStore:
         self._turn = allocate_lock()
         self._open_store = open_store
         self._store: Store | None = None
+        self._failures: tuple[int, Exception | None] = (0, None)
 
     def open(self) -> Store:
-        """Return the store, opening it unless it is open; raise what opening raises."""
+        """Return the store, opening it unless it is open; raise what opening raises.
+
+        Of several threads one opens it and all use it. If that fails, it has failed for all that waited:
+        they do not wait for one attempt after another.
+        """
         if self._store is None:
-            with self._turn:  # of two threads one opens it, and both use it
+            before, _ = self._failures
+            with self._turn:
+                failures, error = self._failures
+                if self._store is None and error is not None and failures > before:
+                    raise error
                 if self._store is None:
-                    self._store = self._open_store()
+                    self._store = self._opened()
         return self._store
+
+    def _opened(self) -> Store:
+        try:
+            return self._open_store()
+        except Exception as error:
+            self._failures = (self._failures[0] + 1, error)
+            raise
 
     @property
     def is_open(self) -> bool:

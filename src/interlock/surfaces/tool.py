@@ -25,6 +25,7 @@ Profile = Literal["mcp", "lookup"]
 
 MOST_TRIES = 100
 INVALID_PARAMS = -32602
+RETRY_SECONDS = 4.0
 
 
 class Tool(Struct, frozen=True):
@@ -138,7 +139,7 @@ def _unread(arguments: Json, params: Struct) -> Iterator[str]:
 
 
 def _handled(surface: Surface, tool: Tool, params: Struct, call: Call) -> Outcome:
-    tries = 0
+    tries, ends = 0, time.monotonic() + RETRY_SECONDS
     while True:
         try:
             return tool.handler(params, call)
@@ -146,7 +147,8 @@ def _handled(surface: Surface, tool: Tool, params: Struct, call: Call) -> Outcom
             from interlock.ledger.retry import StoreConflict
 
             # Another call was faster: this one runs again from its read, and nothing is lost.
-            if (tries := tries + 1) < MOST_TRIES and isinstance(error, StoreConflict):
+            tries += 1
+            if isinstance(error, StoreConflict) and tries < MOST_TRIES and time.monotonic() < ends:
                 continue
             outcome = surface.expected(error)
             if outcome is not None:

@@ -1,6 +1,6 @@
-"""Connections to one PostgreSQL database: a bounded pool, time limits, and errors in the store's words.
+"""Connections to one PostgreSQL database: a bounded pool, deadlines, and errors in the store's words.
 
-Waiting is bounded everywhere: while the database is away a call fails within seconds and may be repeated.
+Waiting is bounded here, by the client: a server that hangs, or that nothing arrives from, keeps no promise.
 """
 
 from __future__ import annotations
@@ -8,12 +8,13 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from math import inf
 from time import monotonic
-from typing import Any, TypeAlias
+from typing import Any, TypeVar
 
 import psycopg
 from psycopg import errors
-from psycopg.abc import Buffer
+from psycopg.abc import Buffer, PQGen
 from psycopg.adapt import AdaptersMap, Dumper
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from psycopg_pool import ConnectionPool, PoolClosed, PoolTimeout, TooManyRequests
@@ -26,22 +27,21 @@ from interlock.store.protocol import (
     StoreUnavailable,
 )
 
-Connection: TypeAlias = psycopg.Connection[tuple[Any, ...]]
+T = TypeVar("T")
 
 POOL_SIZE = 8
 MOST_WAITING = 64
 PATIENCE = 4.0  # seconds that a call waits for a connection
 AWAY_SECONDS = 1.0
 CONNECT_TIMEOUT = 3
-STATEMENT_TIMEOUT = 15_000  # milliseconds
-LOCK_TIMEOUT = 5_000
-IDLE_TIMEOUT = 60_000
+SHORTEST_CONNECT = 2  # libpq waits no shorter
+STATEMENT_SECONDS = 15.0  # for one statement of a command that a person waits for
+IDLE_TIMEOUT = 60_000  # milliseconds
+WAIT_INTERVAL = 0.1
 
 # Every statement names its rows by an index, and few of them. Cached generic plans save planning each time;
 # without the plans that read whole tables they are right on an empty database and on a full one.
 SETTINGS = {
-    "statement_timeout": str(STATEMENT_TIMEOUT),
-    "lock_timeout": str(LOCK_TIMEOUT),
     "idle_in_transaction_session_timeout": str(IDLE_TIMEOUT),
     "plan_cache_mode": "force_generic_plan",
     "enable_seqscan": "off",
@@ -49,12 +49,9 @@ SETTINGS = {
     "enable_mergejoin": "off",
     "jit": "off",
 }
-CONFIGURE = "SELECT " + ", ".join(
-    (
-        *(f"set_config('{name}', '{value}', false)" for name, value in SETTINGS.items()),
-        "CASE WHEN current_setting('synchronous_commit') IN ('off', 'local')"
-        " THEN set_config('synchronous_commit', 'on', false) END",
-    )
+DURABLE = (
+    "CASE WHEN current_setting('synchronous_commit') IN ('off', 'local')"
+    " THEN set_config('synchronous_commit', 'on', false) END"
 )
 
 CONFLICTS = (
@@ -102,29 +99,76 @@ def name_of(url: str) -> str:
     return f"PostgreSQL at {host}:{port}/{database}"
 
 
-def connect(url: str) -> Connection:
+class NoAnswer(psycopg.OperationalError):
+    """The deadline has passed. What was sent may still be done."""
+
+    def __init__(self, waited: float) -> None:
+        super().__init__(f"no answer within {waited:.1f} seconds")
+        self.waited = waited
+
+
+class PostgresConnection(psycopg.Connection[tuple[Any, ...]]):
+    """A connection that waits for an answer until the deadline of the call that has taken it.
+
+    The server's own time limits do not help where the server hangs. A connection that gave no answer is
+    closed: a late one would be taken for the answer to the next statement.
+    """
+
+    statement_seconds = STATEMENT_SECONDS
+    ends = inf
+    heard = 0.0
+
+    def wait(self, gen: PQGen[T], interval: float = WAIT_INTERVAL, timeout: float | None = None) -> T:
+        sent = monotonic()
+        left = min(self.ends - sent, self.statement_seconds)
+        try:
+            if left <= 0:
+                raise NoAnswer(0.0)
+            answer = super().wait(gen, interval, left)
+        except psycopg.OperationalError as error:
+            if monotonic() - sent < left:
+                raise
+            self.close()
+            raise NoAnswer(max(0.0, left)) from error
+        self.heard = monotonic()
+        return answer
+
+
+def connect(url: str, deadline: float = STATEMENT_SECONDS) -> PostgresConnection:
     """Open one connection outside the pool, with the reason at once where that fails."""
+    ends = monotonic() + deadline
     with translated(name_of(url)):
-        connection = psycopg.connect(
-            _bounded(url), autocommit=True, context=ADAPTERS, cursor_factory=psycopg.RawCursor
+        connection = PostgresConnection.connect(
+            _bounded(url, deadline), autocommit=True, context=ADAPTERS, cursor_factory=psycopg.RawCursor
         )
-    configure(connection)
+        connection.ends = ends
+        configure(connection)
     return connection
 
 
-def configure(connection: Connection) -> None:
-    """Set the limits and the kind of plans."""
+def configure(connection: PostgresConnection, seconds: float = STATEMENT_SECONDS) -> None:
+    """Set the limits and the kind of plans.
+
+    The server gives up a little earlier than the client: a statement that it has ended is known to have done
+    nothing.
+    """
+    connection.statement_seconds = seconds
     connection.prepare_threshold = 0  # a statement is prepared when it is first sent
-    connection.execute(CONFIGURE, prepare=False)
+    limits = {
+        "statement_timeout": f"{seconds * 900:.0f}",
+        "lock_timeout": f"{min(5.0, seconds * 0.75) * 1000:.0f}",
+    }
+    settings = (f"set_config('{name}', '{value}', false)" for name, value in (SETTINGS | limits).items())
+    connection.execute(f"SELECT {', '.join(settings)}, {DURABLE}".encode(), prepare=False)
 
 
-def _bounded(url: str) -> str:
+def _bounded(url: str, deadline: float) -> str:
     """Add a time limit for connecting and the detection of dead peers, where the URL says nothing else.
 
     Texts are always sent as UTF-8, whatever the URL and the environment say.
     """
     defaults: dict[str, Any] = {
-        "connect_timeout": CONNECT_TIMEOUT,
+        "connect_timeout": max(SHORTEST_CONNECT, min(CONNECT_TIMEOUT, int(deadline))),
         "application_name": "interlock",
         "keepalives_idle": 15,
         "keepalives_interval": 5,
@@ -136,45 +180,62 @@ def _bounded(url: str) -> str:
 
 
 class Connections:
-    """A pool that opens connections as they are needed."""
+    """A pool that opens connections as they are needed.
 
-    def __init__(self, url: str, size: int = POOL_SIZE) -> None:
+    With a `deadline` a whole call on the store has that many seconds; without one each of its statements has
+    STATEMENT_SECONDS, for commands that read everything.
+    """
+
+    def __init__(self, url: str, size: int = POOL_SIZE, deadline: float | None = None) -> None:
         self.name = name_of(url)
+        self.deadline = inf if deadline is None else deadline
+        self._patience = PATIENCE if deadline is None else deadline
         self._away_until = 0.0
+        self._heard = 0.0
+        seconds = STATEMENT_SECONDS if deadline is None else deadline
         logging.getLogger("psycopg.pool").setLevel(logging.CRITICAL)  # callers get the error instead
-        self._pool: ConnectionPool[Connection] = ConnectionPool(
-            _bounded(url),
-            connection_class=psycopg.Connection[tuple[Any, ...]],
+        self._pool: ConnectionPool[PostgresConnection] = ConnectionPool(
+            _bounded(url, self._patience),
+            connection_class=PostgresConnection,
             kwargs={"autocommit": True, "context": ADAPTERS, "cursor_factory": psycopg.RawCursor},
-            configure=configure,
+            configure=lambda connection: configure(connection, seconds),
             min_size=0,
             max_size=size,
-            timeout=PATIENCE,
             max_waiting=MOST_WAITING,
             max_idle=300,
-            reconnect_timeout=PATIENCE,
+            reconnect_timeout=self._patience,
             num_workers=1,
             open=True,
         )
 
-    def take(self) -> Connection:
-        """Take a connection; right after a vain wait nobody waits, so that calls do not pile up."""
-        if monotonic() < self._away_until:
+    def ends(self) -> float:
+        """Return when a call that begins now is over."""
+        return monotonic() + self.deadline
+
+    def take(self, ends: float) -> PostgresConnection:
+        """Take a connection; for a second after nobody got an answer nobody waits, so that no queue grows."""
+        now = monotonic()
+        if now < self._away_until:
             raise StoreAway(f"{self.name} cannot be reached. Nothing was changed.")
         try:
-            return self._pool.getconn()
+            connection = self._pool.getconn(max(0.0, min(self._patience, ends - now)))
         except PoolTimeout as error:
             self._away_until = monotonic() + AWAY_SECONDS
             raise StoreAway(
-                f"{self.name} gave no connection within {PATIENCE:g} seconds. Nothing was changed."
+                f"{self.name} gave no connection within {self._patience:g} seconds. Nothing was changed."
             ) from error
         except TooManyRequests as error:
             raise StoreBusy(f"{MOST_WAITING} calls wait for {self.name} already") from error
         except PoolClosed as error:
             raise StoreUnavailable("the store is closed") from error
+        connection.ends = ends
+        return connection
 
-    def give_back(self, connection: Connection, error: BaseException | None = None) -> None:
+    def give_back(self, connection: PostgresConnection, error: BaseException | None = None) -> None:
         """Return a connection. After one is lost, the others of the pool are not trusted either."""
+        self._heard = max(self._heard, connection.heard)
+        if isinstance(error, NoAnswer) and self._hangs(error.waited):
+            self._away_until = monotonic() + AWAY_SECONDS
         lost = is_lost(connection, error)
         if lost:
             connection.close()
@@ -182,12 +243,16 @@ class Connections:
         if lost:
             self._pool.drain()
 
+    def _hangs(self, waited: float) -> bool:
+        """Tell a database that hangs, which has answered nobody, from a call that asked for too much."""
+        return min(waited, monotonic() - self._heard) > self.deadline / 2
+
     def close(self) -> None:
         with suppress(PoolTimeout):
             self._pool.close()
 
 
-def is_lost(connection: Connection, error: BaseException | None) -> bool:
+def is_lost(connection: PostgresConnection, error: BaseException | None) -> bool:
     """Say whether an error means that the connection is gone."""
     return connection.closed or isinstance(error, SHUT_DOWN + FORGOTTEN)
 

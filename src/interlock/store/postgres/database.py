@@ -5,11 +5,12 @@ A command is one statement that compares the head, so no lock is held while a co
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from random import random
-from threading import local
+from threading import Lock, local
 from typing import Any, TypeVar
 
 import psycopg
@@ -20,8 +21,8 @@ from interlock.store.postgres.appending import append_statement
 from interlock.store.postgres.columns import slots
 from interlock.store.postgres.connections import (
     POOL_SIZE,
-    Connection,
     Connections,
+    PostgresConnection,
     connect,
     is_lost,
     name_of,
@@ -52,23 +53,31 @@ ADD_TRACE = (  # the setting holds for this one statement, which is its own tran
     "WITH later AS (SELECT set_config('synchronous_commit', 'off', true))"
     f" INSERT INTO traces SELECT {slots('traces')} FROM later"
 )
+PROBE_SECONDS = 2.0
+PROBE = (
+    "SELECT pg_is_in_recovery(), current_setting('transaction_read_only')::bool,"
+    " (SELECT max(version) FROM interlock_schema)"
+)
 IS_STORED = "SELECT 1 FROM commits WHERE session_id = $1 AND last = $2::int8 AND digest = $3"
 
 
 class Current(local):
     """The transaction that this thread is in."""
 
-    connection: Connection | None = None
+    connection: PostgresConnection | None = None
     writer: PostgresWriter | None = None
 
 
 class PostgresStore:
     """A store in one database. Threads of a process share a bounded pool of connections."""
 
-    def __init__(self, url: str, size: int = POOL_SIZE) -> None:
+    def __init__(self, url: str, size: int = POOL_SIZE, deadline: float | None = None) -> None:
         self.name = name_of(url)
-        self._connections = Connections(url, size)
+        self._url = url
+        self._connections = Connections(url, size, deadline)
         self._current = Current()
+        self._probe_turn = Lock()
+        self._probing: PostgresConnection | None = None
         self._sessions: dict[bytes, str] = {}
         self._losses = 0
 
@@ -82,11 +91,11 @@ class PostgresStore:
             if (session_id := self._sessions.get(handle)) is not None:
                 sql, values = LOAD_BY_BOTH, [session_id, node, attempt, handle]
 
-        def read(connection: Connection) -> LoadedRows | None:
+        def read(connection: PostgresConnection) -> LoadedRows | None:
             return loaded_rows(connection.execute(sql, values, binary=True).fetchall(), attempt)
 
         with translated(self.name):
-            loaded = self._read_again_if_lost(read)
+            loaded = self._read_again_if_lost(read, self._connections.ends())
         if isinstance(handle, bytes) and loaded is None:
             self._sessions.pop(handle, None)
         elif isinstance(handle, bytes) and loaded is not None:
@@ -95,17 +104,17 @@ class PostgresStore:
             self._sessions[handle] = loaded.session.session_id
         return loaded
 
-    def _read_again_if_lost(self, read: Callable[[Connection], T]) -> T:
+    def _read_again_if_lost(self, read: Callable[[PostgresConnection], T], ends: float) -> T:
         """Run a read; once more on a new connection if the first one turns out to be lost."""
         if self._current.connection is not None:
             return read(self._current.connection)
         try:
-            with self._connection() as connection:
+            with self._connection(ends) as connection:
                 return read(connection)
         except psycopg.Error as error:
             if not is_lost(connection, error):
                 raise
-        with self._connection() as connection:
+        with self._connection(ends) as connection:
             return read(connection)
 
     def append(self, *changes: Changes) -> None:
@@ -116,21 +125,22 @@ class PostgresStore:
             append_statement(change)
             for change in sorted(changes, key=lambda change: change.session.session_id)
         ]
+        ends = self._connections.ends()
         try:
             with translated(self.name):
                 try:
-                    with self._connection() as connection:
+                    with self._connection(ends) as connection:
                         self._send(connection, statements)
                 except psycopg.Error as error:
                     if not is_lost(connection, error):
                         raise
-                    self._find_again(changes, error)
+                    self._find_again(changes, error, ends)
             self._losses = 0
         except StoreConflict:
             self._let_others_finish()
             raise
 
-    def _send(self, connection: Connection, statements: Sequence[tuple[str, list[Any]]]) -> None:
+    def _send(self, connection: PostgresConnection, statements: Sequence[tuple[str, list[Any]]]) -> None:
         if len(statements) == 1:
             _compare_and_set(connection, *statements[0])
             return
@@ -138,12 +148,12 @@ class PostgresStore:
             for sql, values in statements:
                 _compare_and_set(connection, sql, values)
 
-    def _find_again(self, changes: Sequence[Changes], error: psycopg.Error) -> None:
+    def _find_again(self, changes: Sequence[Changes], error: psycopg.Error, ends: float) -> None:
         """Look up, on a new connection, whether a command was stored whose answer was lost."""
         commit = changes[0].commit
         key = (commit.session_id, commit.last, commit.digest)
         try:
-            stored = self._read_again_if_lost(lambda new: new.execute(IS_STORED, key).fetchone())
+            stored = self._read_again_if_lost(lambda new: new.execute(IS_STORED, key).fetchone(), ends)
         except (psycopg.OperationalError, StoreAway) as away:
             raise StoreAway(
                 f"The connection to {self.name} was lost while the call was stored."
@@ -162,7 +172,8 @@ class PostgresStore:
         """Keep traces of reading calls without waiting for the disk."""
         if not rows:
             return
-        with translated(self.name), self._connection() as connection, connection.pipeline():
+        ends = self._connections.ends()
+        with translated(self.name), self._connection(ends) as connection, connection.pipeline():
             for row in rows:
                 connection.execute(ADD_TRACE, astuple(row))
 
@@ -186,7 +197,7 @@ class PostgresStore:
             writer.take_marks_off()
 
     @contextmanager
-    def _begun(self, begin: str) -> Iterator[Connection]:
+    def _begun(self, begin: str) -> Iterator[PostgresConnection]:
         """Give a connection with an open transaction."""
         with translated(self.name):
             connection = self._begin(begin)
@@ -203,10 +214,11 @@ class PostgresStore:
                 self._current.connection = self._current.writer = None
                 self._connections.give_back(connection, failure)
 
-    def _begin(self, begin: str) -> Connection:
+    def _begin(self, begin: str) -> PostgresConnection:
         """Open a transaction; a connection that turns out to be lost is replaced once."""
+        ends = self._connections.ends()
         for tries_left in (1, 0):
-            connection = self._connections.take()
+            connection = self._connections.take(ends)
             try:
                 connection.execute(begin)
                 return connection
@@ -217,8 +229,8 @@ class PostgresStore:
         raise AssertionError("the last try returns or raises")
 
     @contextmanager
-    def _connection(self) -> Iterator[Connection]:
-        connection = self._connections.take()
+    def _connection(self, ends: float) -> Iterator[PostgresConnection]:
+        connection = self._connections.take(ends)
         try:
             yield connection
         except BaseException as error:
@@ -227,17 +239,32 @@ class PostgresStore:
         self._connections.give_back(connection)
 
     def probe(self) -> None:
-        """Make sure that the server answers, takes writes, and has the tables of this version."""
-        with self._connection() as connection, translated(self._connections.name):
-            row = connection.execute(
-                "SELECT pg_is_in_recovery(), (SELECT max(version) FROM interlock_schema)"
-            ).fetchone()
-        if row is None or row[0]:
-            raise StoreAway(f"{self._connections.name} takes no writes now: it is a standby")
-        if row[1] != len(MIGRATIONS):
-            raise StoreTooNew(
-                f"{self._connections.name} has schema {row[1]}, and this Interlock knows {len(MIGRATIONS)}"
+        """Make sure that the server answers, takes writes, and has the tables of this version.
+
+        The connection is its own: calls that hold all of the pool's do not make the database look away.
+        """
+        with self._probe_turn:
+            row = self._probed()
+        if row is None or row[0] or row[1]:
+            raise StoreAway(
+                f"{self.name} takes no writes now: it is {'a standby' if row and row[0] else 'read-only'}"
             )
+        if row[2] != len(MIGRATIONS):
+            raise StoreTooNew(f"{self.name} has schema {row[2]}, and this Interlock knows {len(MIGRATIONS)}")
+
+    def _probed(self) -> tuple[Any, ...] | None:
+        connection, self._probing = self._probing, None
+        if connection is None or connection.closed:
+            connection = connect(self._url, PROBE_SECONDS)
+        connection.ends = time.monotonic() + min(self._connections.deadline, PROBE_SECONDS)
+        try:
+            with translated(self.name):
+                row = connection.execute(PROBE).fetchone()
+        except BaseException:
+            connection.close()
+            raise
+        self._probing = connection
+        return row
 
     def make_room(self) -> None:
         """Do nothing: the disk is its server's business."""
@@ -247,6 +274,8 @@ class PostgresStore:
 
     def close(self) -> None:
         self._connections.close()
+        if self._probing is not None:
+            self._probing.close()
 
 
 class Status(Struct, frozen=True):
@@ -284,13 +313,13 @@ def status_of(url: str) -> Status:
     return replace(status, sessions=sessions, unindexed=unindexed, unhealthy=unhealthy, size=size)
 
 
-def _compare_and_set(connection: Connection, sql: str, values: Sequence[Any]) -> None:
+def _compare_and_set(connection: PostgresConnection, sql: str, values: Sequence[Any]) -> None:
     if connection.execute(sql, values).fetchone() is None:
         raise StoreConflict(f"session {values[0]} has moved since it was read")
 
 
 @contextmanager
-def _transaction(connection: Connection, begin: str) -> Iterator[None]:
+def _transaction(connection: PostgresConnection, begin: str) -> Iterator[None]:
     connection.execute(begin)
     try:
         yield
@@ -300,15 +329,19 @@ def _transaction(connection: Connection, begin: str) -> Iterator[None]:
         raise
 
 
-def _roll_back(connection: Connection) -> None:
+def _roll_back(connection: PostgresConnection) -> None:
     if not connection.closed:
         with suppress(psycopg.OperationalError):
             connection.rollback()
 
 
-def open_store(url: str, size: int = POOL_SIZE) -> PostgresStore:
-    """Connect to a database, and create or upgrade its tables where needed."""
-    connection, name = connect(url), name_of(url)
+def open_store(url: str, size: int = POOL_SIZE, deadline: float | None = None) -> PostgresStore:
+    """Connect to a database, and create or upgrade its tables where needed.
+
+    With a `deadline` every call on the store ends within that many seconds.
+    """
+    name = name_of(url)
+    connection = connect(url) if deadline is None else connect(url, deadline)
     try:
         with translated(name):
             if connection.info.server_version < OLDEST_SERVER:
@@ -324,10 +357,10 @@ def open_store(url: str, size: int = POOL_SIZE) -> PostgresStore:
                 migrate(connection, MIGRATIONS, name)
     finally:
         connection.close()
-    return PostgresStore(url, size)
+    return PostgresStore(url, size, deadline)
 
 
-def version_of(connection: Connection) -> int:
+def version_of(connection: PostgresConnection) -> int:
     """Return the number of migrations that a database has; 0 if it has no tables yet."""
     known = connection.execute("SELECT to_regclass('interlock_schema') IS NOT NULL").fetchone()
     if known != (True,):
@@ -336,8 +369,9 @@ def version_of(connection: Connection) -> int:
     return int(row[0]) if row and row[0] is not None else 0
 
 
-def migrate(connection: Connection, migrations: Sequence[str], name: str) -> None:
+def migrate(connection: PostgresConnection, migrations: Sequence[str], name: str) -> None:
     """Bring a database to the last migration; processes that start at once take turns."""
+    connection.ends, connection.statement_seconds = math.inf, math.inf  # cut short it would never be done
     with _transaction(connection, WRITE):
         connection.execute(
             "SELECT set_config('lock_timeout', '60s', true), set_config('statement_timeout', '0', true)"

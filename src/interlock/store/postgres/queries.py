@@ -36,7 +36,7 @@ from interlock.store.portable_sql import (
     columns_of,
     select,
 )
-from interlock.store.postgres.connections import Connection
+from interlock.store.postgres.connections import PostgresConnection
 from interlock.store.postgres.loading import LOAD_BY_HANDLE, LOAD_BY_ID, loaded_rows
 from interlock.store.postgres.words import query, vector
 from interlock.store.protocol import (
@@ -127,7 +127,7 @@ class PostgresReader(PortableReads):
 
     locks = ""
 
-    def __init__(self, connection: Connection) -> None:
+    def __init__(self, connection: PostgresConnection) -> None:
         self._connection = connection
 
     def _rows(self, sql: str, *values: Any) -> list[tuple[Any, ...]]:
@@ -308,7 +308,7 @@ class PostgresWriter(PostgresReader, PortableWrites):
 
     locks = " FOR UPDATE SKIP LOCKED"  # no session becomes active before it is removed
 
-    def __init__(self, connection: Connection) -> None:
+    def __init__(self, connection: PostgresConnection) -> None:
         super().__init__(connection)
         self._heads: dict[str, bytes | None] = {}
         self._indexed: dict[str, int] = {}

@@ -39,6 +39,12 @@ PACKAGES = ("mcp", "starlette", "uvicorn", "httptools")
 @click.option(
     "--concurrency-limit", type=int, metavar="N", help="Requests at a time per principal; default: 256."
 )
+@click.option(
+    "--store-deadline",
+    type=float,
+    metavar="SECONDS",
+    help="How long a call waits for PostgreSQL; default: 4.",
+)
 @click.option("--oauth-issuer", metavar="URL", help="Accept the access tokens of this authorization server.")
 @click.option("--oauth-audience", metavar="URL", help="This server's own URL, which tokens must be made for.")
 @click.option("--oauth-jwks", metavar="URL|FILE", help="The keys that the tokens are signed with.")

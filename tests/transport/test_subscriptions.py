@@ -337,6 +337,9 @@ def test_every_request_of_a_session_keeps_what_it_follows() -> None:
         server: Any = None
         name = "counting"
 
+        def is_too_busy_for(self, method: str, tool: object) -> bool:
+            return False
+
         def renew(self, session_id: str) -> None:
             renewed.append(session_id)
 

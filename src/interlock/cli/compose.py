@@ -176,7 +176,7 @@ def surface_of(config: Config, flags: Mapping[str, Any] = MappingProxyType({})) 
     tools = surface.tools
 
     def opening(handler: Callable[[Any, Call], Outcome]) -> Callable[[Any, Call], Outcome]:
-        """Open the store before the first call of any tool, also of tools that do not use it."""
+        """Open the store before the first call of a tool that uses it."""
 
         def opened(params: Any, call: Call) -> Outcome:
             backend.store.open()
@@ -187,6 +187,8 @@ def surface_of(config: Config, flags: Mapping[str, Any] = MappingProxyType({})) 
 
     if config.project is None and "CLAUDE_PROJECT_DIR" not in os.environ:
         surface.take_folders = backend.take_folders
-    if config.surface != "lookup":
-        surface.tools = {name: replace(tool, handler=opening(tool.handler)) for name, tool in tools.items()}
+    surface.tools = {
+        name: replace(tool, handler=opening(tool.handler)) if tool.uses_store else tool
+        for name, tool in tools.items()
+    }
     return surface

@@ -8,9 +8,10 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Iterable, Iterator, Sequence
-from functools import lru_cache
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import lru_cache, wraps
 from importlib.metadata import version
+from typing import ParamSpec, TypeVar
 
 import msgspec
 from msgspec import Struct
@@ -31,13 +32,17 @@ from interlock.ledger.decisions.inbox import (
     everyones_inbox,
     inbox,
 )
+from interlock.ledger.errors import error_of
 from interlock.ledger.ledger import Ledger
 from interlock.ledger.tokens.access_tokens import AccessTokens
 from interlock.store.protocol import SessionFilter
 from interlock.surfaces.registry import SURFACES, build_surface
 from interlock.surfaces.tool import Surface
 from interlock.surfaces.warm_up import warm_up
-from interlock.transport.http.service import InboxAnswer, Undecided
+from interlock.transport.http.service import InboxAnswer, Unavailable, Undecided
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 MOST_SURFACES = 1000
 MOST_GATES = 10_000
@@ -100,6 +105,23 @@ class DoctorFound(Struct, frozen=True):
     checks: tuple[DoctorLine, ...]
 
 
+def unavailable_told(call: Callable[P, T]) -> Callable[P, T]:
+    """Raise Unavailable where the store cannot be used."""
+
+    @wraps(call)
+    def told(*args: P.args, **kwargs: P.kwargs) -> T:
+        try:
+            return call(*args, **kwargs)
+        except Exception as error:
+            known = error_of(error)
+            if known is None:
+                raise
+            after = None if known.after_ms is None else max(1, known.after_ms // 1000)
+            raise Unavailable(known.code, known.message, after) from error
+
+    return told
+
+
 class OwnedBackend:
     """What surfaces of one principal are built on."""
 
@@ -148,6 +170,7 @@ class ServedLedger:
     def secrets(self) -> Sequence[bytes]:
         return [key.secret for key in self._ledger.keys.keyring().believed()]
 
+    @unavailable_told
     def inbox(self, principal: Principal) -> Json:
         asked: Iterable[tuple[str, WaitingQuestion]]
         if principal.decides:
@@ -156,6 +179,7 @@ class ServedLedger:
             asked = ((principal.name, question) for question in inbox(self._ledger.of(principal.name)))
         return {"questions": [{"owner": owner, **msgspec.to_builtins(each)} for owner, each in asked]}
 
+    @unavailable_told
     def decide(self, principal: Principal, answer: InboxAnswer) -> Undecided | None:
         with self._ledger.store.reading() as reader:
             session = reader.session(answer.session)
@@ -175,6 +199,7 @@ class ServedLedger:
         # A store that is busy answers, only later.
         return error.code if error is not None and error.code != "TOKEN_SESSION_LOCKED" else None
 
+    @unavailable_told
     def gates_waiting(self) -> int:
         with self._ledger.store.reading() as reader:
             return len(reader.sessions(SessionFilter(awaiting=True, limit=MOST_GATES)))

@@ -9,7 +9,7 @@ from typing import ParamSpec, TypeVar
 
 from interlock.store.protocol import StoreBusy, StoreConflict
 
-__all__ = ["StoreConflict", "until_recorded"]
+__all__ = ["StoreBusy", "StoreConflict", "until_recorded"]
 
 MOST_TRIES = 100
 RETRY_SECONDS = 4.0  # a slow database must not make 100 tries of a call out of one

@@ -31,7 +31,7 @@ RETRY_SECONDS = 4.0
 class Tool(Struct, frozen=True):
     """One tool as data. `params` is a Struct with `forbid_unknown_fields`; its schema is derived from it.
 
-    A tool that is not `listed` can still be called.
+    A tool that is not `listed` can still be called. One without `uses_store` answers while the store hangs.
     """
 
     name: str
@@ -44,6 +44,7 @@ class Tool(Struct, frozen=True):
     idempotent: bool = False
     examples: Mapping[str, Json] = {}
     listed: bool = True
+    uses_store: bool = True
 
     def argument_schema(self) -> Mapping[str, Json]:
         """Return the JSON Schema of the arguments, derived from `params` on demand."""
@@ -154,6 +155,17 @@ def _handled(surface: Surface, tool: Tool, params: Struct, call: Call) -> Outcom
             if outcome is not None:
                 return outcome
             return surface.failed(tool, error, report_exception(tool.name, error))
+
+
+def refuse_as_busy(surface: Surface) -> Outcome:
+    """Refuse a call that has waited too long for its turn, in the surface's words."""
+    from interlock.ledger.retry import StoreBusy
+
+    busy = StoreBusy("the server has more to do than it can answer in time")
+    outcome = surface.expected(busy)
+    if outcome is None:
+        raise busy
+    return outcome
 
 
 def contains_nul(value: Json) -> bool:

@@ -44,6 +44,7 @@ def tools(handlers: ExecutionHandlers) -> tuple[Tool, ...]:
             p.ListWorkflows,
             handlers.list_workflows,
             read_only=True,
+            uses_store=False,
         ),
         Tool(
             "inspect_workflow",
@@ -51,6 +52,7 @@ def tools(handlers: ExecutionHandlers) -> tuple[Tool, ...]:
             p.InspectWorkflow,
             handlers.inspect_workflow,
             read_only=True,
+            uses_store=False,
         ),
         Tool(
             "start_workflow",

@@ -45,9 +45,24 @@ def tools(handlers: GatedHandlers, session_tools: SessionTools, reading: GatedRe
             NoParams,
             handlers.discover,
             read_only=True,
+            uses_store=False,
         ),
-        Tool("list_workflows", "List the workflows.", NoParams, handlers.list_workflows, read_only=True),
-        Tool("health_check", "Server status.", NoParams, session_tools.health_check, read_only=True),
+        Tool(
+            "list_workflows",
+            "List the workflows.",
+            NoParams,
+            handlers.list_workflows,
+            read_only=True,
+            uses_store=False,
+        ),
+        Tool(
+            "health_check",
+            "Server status.",
+            NoParams,
+            session_tools.health_check,
+            read_only=True,
+            uses_store=False,
+        ),
         Tool(
             "start_session",
             "Start a session of a workflow, or inherit one by session_token. Returns session_token. "

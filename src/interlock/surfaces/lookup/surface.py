@@ -117,4 +117,5 @@ def _tool(
         idempotent=True,
         examples=listing.examples,
         listed=listed,
+        uses_store=False,
     )

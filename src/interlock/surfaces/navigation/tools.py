@@ -125,4 +125,4 @@ def tools(handlers: NavigationHandlers, reading: CatalogueTools, texts: Texts) -
 def _reading_tool(
     name: str, description: str, params: type[Struct], handler: Callable[[Any, Call], Outcome]
 ) -> Tool:
-    return Tool(name, description, params, handler, read_only=True)
+    return Tool(name, description, params, handler, read_only=True, uses_store=False)

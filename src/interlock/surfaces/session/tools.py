@@ -48,6 +48,7 @@ def tools(
             NoParams,
             handlers.discover,
             read_only=True,
+            uses_store=False,
         ),
         Tool(
             "list_workflows",
@@ -55,8 +56,16 @@ def tools(
             NoParams,
             handlers.list_workflows,
             read_only=True,
+            uses_store=False,
         ),
-        Tool("health_check", "Server status.", NoParams, session_tools.health_check, read_only=True),
+        Tool(
+            "health_check",
+            "Server status.",
+            NoParams,
+            session_tools.health_check,
+            read_only=True,
+            uses_store=False,
+        ),
         Tool(
             "start_session",
             "Start a session of a workflow, inherit one by session_token, or start a child with "

@@ -7,10 +7,8 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from typing import TypeVar
 
 import anyio
-import anyio.to_thread
 from mcp.server.streamable_http import EventStore
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from msgspec import Struct
@@ -35,15 +33,13 @@ from interlock.transport.http.health_routes import health_routes
 from interlock.transport.http.inbox_routes import inbox_routes
 from interlock.transport.http.mcp import SurfaceServer
 from interlock.transport.http.metrics import Metrics
-from interlock.transport.http.responses import refusal
-from interlock.transport.http.service import Service
+from interlock.transport.http.responses import refusal, too_busy
+from interlock.transport.http.service import Service, Unavailable
 from interlock.transport.http.stopping import Stopping
 from interlock.transport.http.subscribers import Subscribers
+from interlock.transport.http.workers import Readiness, Saturated, Workers
 from interlock.transport.subscriptions import Versions, versions_now
 
-T = TypeVar("T")
-
-WORKERS = 8
 IDLE_SECONDS = 1.0
 RETRY_MS = 500
 DEFAULT_SURFACE: SurfaceName = "execution"
@@ -66,15 +62,12 @@ class Assembly:
 
     def __init__(self, service: Service) -> None:
         self.metrics, self.stopping = Metrics(), Stopping()
-        self.workers = anyio.CapacityLimiter(WORKERS)
+        self.workers = Workers()
+        self.readiness = Readiness(service.not_ready)
         self.subscribers = Subscribers(self._versions, self.stopping)
         self._service = service
         self._managers: list[StreamableHTTPSessionManager] = []
         self._routes: list[BaseRoute] = []
-
-    async def in_thread(self, call: Callable[..., T], *arguments: object) -> T:
-        """Run what may wait for the store, so that others are answered meanwhile."""
-        return await anyio.to_thread.run_sync(call, *arguments, limiter=self.workers)
 
     def mount(self, served: Served, *paths: str, events: EventStore | None = None) -> None:
         """Serve an MCP server at these paths, in both eras; with `events` a broken stream can be resumed."""
@@ -96,8 +89,8 @@ class Assembly:
         """Return the ASGI application; `more` routes are guarded like its own."""
         routes = [
             *self._routes,
-            *health_routes(self._service, self.metrics, self.stopping, self.in_thread),
-            *inbox_routes(self._service, self.in_thread, authenticated=settings.verifier is not None),
+            *health_routes(self._service, self.metrics, self.stopping, self.readiness, self.workers),
+            *inbox_routes(self._service, self.workers, authenticated=settings.verifier is not None),
             *more,
         ]
         known = [route.path for route in routes if isinstance(route, Route)]
@@ -116,7 +109,12 @@ class Assembly:
             routes=routes,
             middleware=middleware,
             lifespan=self._lifespan,
-            exception_handlers={404: not_found, 405: method_not_allowed},
+            exception_handlers={
+                404: not_found,
+                405: method_not_allowed,
+                Unavailable: unavailable,
+                Saturated: saturated,
+            },
         )
         app.router.redirect_slashes = False
         app.state.stopping = self.stopping
@@ -131,7 +129,7 @@ class Assembly:
                 background.start_soon(self._idle)
                 yield
                 background.cancel_scope.cancel()
-        await self.in_thread(self._service.close)
+        await self.workers.beside_store(self._service.close)
 
     async def _idle(self) -> None:
         """Do once a second what nobody waits for."""
@@ -139,14 +137,16 @@ class Assembly:
             await anyio.sleep(IDLE_SECONDS)
             await self.subscribers.look()
             try:
-                await self.in_thread(self._service.idle)
+                await self.workers.on_store(self._service.idle)
             except Exception as error:  # a store that is away, or a bug: the server goes on either way
-                if await self.in_thread(self._service.not_ready) is None:
+                if await self.readiness.reason() is None and not isinstance(error, Saturated):
                     report_exception("the work between calls", error)
 
     async def _versions(self, topics: Collection[Topic]) -> Versions:
         # A topic belongs to who subscribed to it; its version is the same for everybody.
-        return await self.in_thread(versions_now, self._service.surface(DEFAULT_SURFACE, LOCAL), topics)
+        return await self.workers.on_store(
+            versions_now, self._service.surface(DEFAULT_SURFACE, LOCAL), topics
+        )
 
 
 async def not_found(request: Request, error: Exception) -> Response:
@@ -160,6 +160,18 @@ async def method_not_allowed(request: Request, error: Exception) -> Response:
     headers = (error.headers if isinstance(error, HTTPException) else None) or {}
     allowed = ", ".join(sorted(headers.get("Allow", "GET").split(", ")))
     return refusal(405, "METHOD_NOT_ALLOWED", f"Use {allowed}.", headers)
+
+
+async def unavailable(request: Request, error: Exception) -> Response:
+    """Answer for a store that cannot be used now."""
+    assert isinstance(error, Unavailable)
+    headers = {"Retry-After": str(error.after)} if error.after is not None else {}
+    return refusal(503, error.code, error.message, headers)
+
+
+async def saturated(request: Request, error: Exception) -> Response:
+    """Answer for a request that no thread was free for."""
+    return too_busy()
 
 
 def application(service: Service, settings: HttpSettings, more: Sequence[BaseRoute] = ()) -> Starlette:

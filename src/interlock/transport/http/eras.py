@@ -31,6 +31,7 @@ from interlock.transport.http.admission.messages import (
     rpc_refusal,
 )
 from interlock.transport.http.admission.sessions import OpenSessions
+from interlock.transport.http.responses import too_busy
 from interlock.transport.http.service import record_of
 from interlock.transport.http.stopping import Stopping
 from interlock.transport.rpc import (
@@ -54,6 +55,9 @@ class Served(Protocol):
     @property
     def name(self) -> str:
         """What the access log calls it."""
+
+    def is_too_busy_for(self, method: str, tool: object) -> bool:
+        """Tell whether a call should be refused at once."""
 
     async def tell(self, session_id: str, principal: Principal) -> None:
         """Tell a session of the handshake era of changes, while its stream is open."""
@@ -100,6 +104,9 @@ class Eras:
         if refused is not None or isinstance(message, list):
             assert refused is not None, "a batch is refused"
             await refused(scope, receive, send)
+            return
+        if isinstance(message, Request) and self._served.is_too_busy_for(message.method, called(message)):
+            await too_busy()(scope, receive, send)
             return
         if isinstance(message, Response) and not isinstance(message.result, Mapping):
             # The SDK would refuse it, and the call that asked would wait on.
@@ -199,6 +206,11 @@ class Eras:
 
             await self._serve_session(None, scope, receive, followed)
             telling.cancel_scope.cancel()
+
+
+def called(message: Request) -> object:
+    """Return the name of the tool that a request calls, as the client has sent it."""
+    return message.params.get("name") if isinstance(message.params, Mapping) else None
 
 
 async def unsent(message: ASGIMessage) -> None:

@@ -2,25 +2,29 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from interlock.transport.http.inbox_routes import InThread
 from interlock.transport.http.metrics import Metrics
 from interlock.transport.http.responses import json_response, refusal
-from interlock.transport.http.service import Service, record_of
+from interlock.transport.http.service import Service, Unavailable, record_of
 from interlock.transport.http.stopping import Stopping
+from interlock.transport.http.workers import Readiness, Saturated, Workers
 
 
-def health_routes(service: Service, metrics: Metrics, stopping: Stopping, in_thread: InThread) -> list[Route]:
+def health_routes(
+    service: Service, metrics: Metrics, stopping: Stopping, readiness: Readiness, workers: Workers
+) -> list[Route]:
     """Return the routes. The first two are open to everybody and say nothing about anybody's work."""
 
     async def healthz(request: Request) -> Response:
         return json_response({"status": "ok", "version": service.version})
 
     async def readyz(request: Request) -> Response:
-        reason = "the server is stopping" if stopping.is_set else await in_thread(service.not_ready)
+        reason = "the server is stopping" if stopping.is_set else await readiness.reason()
         if reason is not None:
             return refusal(503, "NOT_READY", reason, {"Retry-After": "1"})
         return json_response({"status": "ready"})
@@ -28,14 +32,18 @@ def health_routes(service: Service, metrics: Metrics, stopping: Stopping, in_thr
     async def show_metrics(request: Request) -> Response:
         if record_of(request.scope).principal.role != "admin":
             return refusal(403, "FORBIDDEN", "Metrics are for the role admin.")
-        reason = await in_thread(service.not_ready)
+        reason = await readiness.reason()
         gauges = {
             "interlock_ready": ("Whether calls can be answered.", float(reason is None)),
             "interlock_calls_waiting": ("Calls that wait for a decision now.", float(metrics.calls_waiting)),
         }
         if reason is None:
-            waiting = await in_thread(service.gates_waiting)
-            gauges["interlock_gates_waiting"] = ("Sessions that wait for a decision or an input.", waiting)
+            with suppress(Unavailable, Saturated):  # the other figures say why this one is missing
+                waiting = await workers.on_store(service.gates_waiting)
+                gauges["interlock_gates_waiting"] = (
+                    "Sessions that wait for a decision or an input.",
+                    waiting,
+                )
         return Response(metrics.text(gauges), media_type="text/plain; version=0.0.4")
 
     return [

@@ -5,9 +5,6 @@ Agents hold tokens of the role user, so those decide nothing here, not even for 
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
-from typing import Any
-
 import msgspec
 from msgspec.structs import astuple
 from starlette.requests import Request
@@ -16,15 +13,14 @@ from starlette.routing import Route
 
 from interlock.transport.http.responses import json_response, refusal
 from interlock.transport.http.service import InboxAnswer, Service, record_of
+from interlock.transport.http.workers import Workers
 
-InThread = Callable[..., Awaitable[Any]]
 
-
-def inbox_routes(service: Service, in_thread: InThread, *, authenticated: bool) -> list[Route]:
+def inbox_routes(service: Service, workers: Workers, *, authenticated: bool) -> list[Route]:
     """Return the routes. Without authentication nobody decides: any program could."""
 
     async def show(request: Request) -> Response:
-        return json_response(await in_thread(service.inbox, record_of(request.scope).principal))
+        return json_response(await workers.on_store(service.inbox, record_of(request.scope).principal))
 
     async def decide(request: Request) -> Response:
         principal = record_of(request.scope).principal
@@ -37,7 +33,7 @@ def inbox_routes(service: Service, in_thread: InThread, *, authenticated: bool) 
             return refusal(400, "BAD_BODY", str(error))
         if any(isinstance(part, str) and "\0" in part for part in astuple(answer)):
             return refusal(400, "BAD_BODY", "A NUL character is not accepted.")
-        problem = await in_thread(service.decide, principal, answer)
+        problem = await workers.on_store(service.decide, principal, answer)
         if problem is None:
             return json_response({"decided": answer.option})
         told = {"error": {"code": problem.code, "message": problem.message}, "question": problem.question}

@@ -12,7 +12,6 @@ from contextlib import suppress
 from typing import Any, TypeVar, assert_never
 
 import anyio
-import anyio.to_thread
 import mcp_types as types
 import msgspec
 from mcp.server.context import CallNext, ServerRequestContext
@@ -38,13 +37,14 @@ from interlock.surfaces.call import (
     RpcError,
     Wait,
 )
-from interlock.surfaces.tool import Surface, call_tool
+from interlock.surfaces.tool import Surface, call_tool, refuse_as_busy
 from interlock.transport.documents import document_result
 from interlock.transport.http.metrics import Metrics
 from interlock.transport.http.seal import KeyringCodec
 from interlock.transport.http.service import RequestRecord, Service, record_of
 from interlock.transport.http.stopping import Stopping
 from interlock.transport.http.subscribers import Subscribers, notification_of
+from interlock.transport.http.workers import Saturated, Workers
 from interlock.transport.results import (
     CAPABILITIES,
     CLIENT_INFO,
@@ -81,7 +81,7 @@ class SurfaceServer:
         self,
         name: SurfaceName,
         service: Service,
-        workers: anyio.CapacityLimiter,
+        workers: Workers,
         metrics: Metrics,
         subscribers: Subscribers,
         stopping: Stopping,
@@ -94,6 +94,7 @@ class SurfaceServer:
         self._stopping = stopping
         surface = service.surface(name, LOCAL)
         self._tools = {tool.name: tool.argument_schema() for tool in surface.tools.values()}
+        self._without_store = {tool.name for tool in surface.tools.values() if not tool.uses_store}
         self.server: Server[Any] = AnnouncedServer(
             capabilities_of(surface),
             SERVER_NAME,
@@ -121,9 +122,10 @@ class SurfaceServer:
         """Return the surface as the caller may see it."""
         return self._service.surface(self.name, request_record(ctx).principal)
 
-    async def in_thread(self, call: Callable[..., T], *arguments: Any) -> T:
-        """Run what may wait for the store, so that others are answered meanwhile."""
-        return await anyio.to_thread.run_sync(call, *arguments, limiter=self._workers)
+    def is_too_busy_for(self, method: str, tool: object) -> bool:
+        """Tell whether a call should be refused at once rather than wait for the store behind others."""
+        uses_store = method == "tools/call" and tool not in self._without_store
+        return uses_store and self._workers.are_saturated
 
     async def _list_tools(self, ctx: Context, params: Any) -> JsonObject:
         if refused := refused_cursor(ctx.params or {}):
@@ -165,7 +167,7 @@ class SurfaceServer:
             own = self._subscribers.of_session(ctx.request.headers["mcp-session-id"], surface)
             own.session, subscription = ctx.session, own.subscription
         era: Era = "modern" if is_modern(ctx) else "handshake"
-        result = await self.in_thread(
+        result = await self._on_store(
             document_result, surface, ctx.method, ctx.params or {}, era, subscription
         )
         if isinstance(result, RpcError):
@@ -176,7 +178,7 @@ class SurfaceServer:
         self, ctx: Context, params: types.SubscriptionsListenRequestParams
     ) -> types.SubscriptionsListenResult:
         """Serve one stream of changes, until the client closes it or the server stops."""
-        listening = await self.in_thread(
+        listening = await self._on_store(
             listen, self.surface_of(ctx), (ctx.params or {}).get("notifications")
         )
         if isinstance(listening, RpcError):
@@ -193,6 +195,20 @@ class SurfaceServer:
                 for change in changes:
                     await ctx.session.send_notification(notification_of(change, meta), ctx.request_id)
         return types.SubscriptionsListenResult.model_validate({"_meta": meta})
+
+    async def _on_store(self, call: Callable[..., T], *arguments: Any) -> T:
+        try:
+            return await self._workers.on_store(call, *arguments)
+        except Saturated:
+            raise MCPError(types.INTERNAL_ERROR, "the server is busy; send the same request again") from None
+
+    async def _outcome(self, surface: Surface, tool: str, arguments: Any, call: Call) -> Outcome:
+        """Run a tool on a thread of its kind."""
+        run = self._workers.beside_store if tool in self._without_store else self._workers.on_store
+        try:
+            return await run(call_tool, surface, tool, arguments, call)
+        except Saturated:
+            return refuse_as_busy(surface)
 
     async def _waited(self, ctx: Context, began: float, seconds: float) -> bool:
         """Wait a second and report it; tell whether the call may wait on."""
@@ -211,7 +227,7 @@ class SurfaceServer:
         began = 0.0
         try:
             while True:
-                outcome: Outcome = await self.in_thread(call_tool, surface, tool, raw.get("arguments"), call)
+                outcome = await self._outcome(surface, tool, raw.get("arguments"), call)
                 match outcome:
                     case Reply():
                         return reply_result(outcome, ctx.protocol_version)

@@ -16,6 +16,12 @@ def json_response(body: Json, status: int = 200, headers: Mapping[str, str] | No
     return Response(msgspec.json.encode(body), status, headers, "application/json")
 
 
+def too_busy() -> Response:
+    """Refuse a request at once rather than let it wait behind others."""
+    message = "The server has more to do than it can answer in time. Send the same request again."
+    return refusal(503, "SERVER_BUSY", message, {"Retry-After": "1"})
+
+
 def refusal(status: int, code: str, message: str, headers: Mapping[str, str] | None = None) -> Response:
     """Return a refusal. Its message never repeats what the client sent."""
     return json_response({"error": {"code": code, "message": message}}, status, headers)

@@ -38,8 +38,16 @@ class Undecided(Struct, frozen=True):
     question: Json = None
 
 
+class Unavailable(Exception):
+    """The store cannot be used now: a code and a sentence, and after how many seconds to come back."""
+
+    def __init__(self, code: str, message: str, after: int | None) -> None:
+        super().__init__(message)
+        self.code, self.message, self.after = code, message, after
+
+
 class Service(Protocol):
-    """The ledger behind the surfaces, as far as HTTP may know it."""
+    """The ledger behind the surfaces, as far as HTTP may know it. What uses the store raises Unavailable."""
 
     version: str
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from interlock.transport.http.admission.guard import BODY_BYTES
+from interlock.transport.http.admission.bodies import BODY_BYTES
 from support.http_server import HttpServer, ImpatientServer, serving
 from support.stdio_pipe import Pipe
 

@@ -25,7 +25,8 @@ from interlock.surfaces.registry import SURFACES
 from interlock.surfaces.resources import Topic
 from interlock.surfaces.tool import report_exception
 from interlock.transport.http.access_log import AccessLog
-from interlock.transport.http.admission.guard import BODY_BYTES, LOOPBACK, Guard
+from interlock.transport.http.admission.bodies import BODY_BYTES, Bodies
+from interlock.transport.http.admission.guard import LOOPBACK, Guard
 from interlock.transport.http.admission.limits import Limits
 from interlock.transport.http.admission.principals import Authentication, Identification, SignedIn, Verifier
 from interlock.transport.http.eras import Eras, Served
@@ -105,6 +106,7 @@ class Assembly:
                 Middleware(Limits, per_second=rate, in_flight=most),
                 Middleware(Authentication, challenge=settings.challenge),
             ]
+        middleware.append(Middleware(Bodies))
         app = Starlette(
             routes=routes,
             middleware=middleware,

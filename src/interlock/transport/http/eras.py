@@ -17,7 +17,7 @@ from starlette.types import Message as ASGIMessage
 from starlette.types import Receive, Scope, Send
 
 from interlock.core.principals import Principal
-from interlock.transport.http.admission.guard import read_body, replay
+from interlock.transport.http.admission.bodies import read_body, replay
 from interlock.transport.http.admission.messages import (
     JSON_TYPE,
     SESSION_ENDED,

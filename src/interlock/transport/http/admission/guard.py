@@ -1,4 +1,4 @@
-"""What every request must pass before any route sees it: its headers, its origin, its body.
+"""What every request must pass before anything else is done about it: its headers and its origin.
 
 A page in the user's browser can reach a server on loopback; its Host or Origin gives it away.
 """
@@ -7,23 +7,20 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-import anyio
 from starlette.datastructures import Headers
-from starlette.requests import ClientDisconnect
 from starlette.responses import Response
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.types import ASGIApp, Receive, Scope, Send
 
+from interlock.transport.http.admission.bodies import BODY_BYTES, too_large
 from interlock.transport.http.responses import refusal
 
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
-BODY_BYTES = 8 * 1024 * 1024
-BODY_SECONDS = 20.0
 METHODS = ("GET", "HEAD", "POST", "DELETE")
 SINGLE = ("host", "origin", "authorization", "content-length", "content-type", "mcp-session-id")
 
 
 class Guard:
-    """Refuses a request by its headers, and reads its body whole, within a size and a time."""
+    """Refuses a request by its headers."""
 
     def __init__(self, app: ASGIApp, hosts: Collection[str]) -> None:
         self.app = app
@@ -36,15 +33,6 @@ class Guard:
         # One parser keeps white space after a value, which is not part of it.
         scope["headers"] = [(name, value.strip(b" \t")) for name, value in scope["headers"]]
         response = self._refused(scope["method"], scope.get("scheme", "http"), Headers(scope=scope))
-        if response is None and scope["method"] == "POST":
-            try:
-                body = await read_body(receive)
-            except ClientDisconnect:
-                return  # there is nobody to answer
-            if isinstance(body, Response):
-                response = body
-            else:
-                receive = replay(body, receive)
         await (self.app if response is None else response)(scope, receive, send)
 
     def _refused(self, method: str, scheme: str, headers: Headers) -> Response | None:
@@ -75,39 +63,3 @@ def name_of(host: str) -> str:
     """Return the name in a Host header, without its port."""
     name, separator, port = host.rpartition(":")
     return name if separator and port.isdigit() else host
-
-
-def too_large() -> Response:
-    """Refuse a body over the limit; the connection ends, because the rest of it is not read."""
-    message = f"A request may have {BODY_BYTES} bytes."
-    return refusal(413, "BODY_TOO_LARGE", message, {"Connection": "close"})
-
-
-async def read_body(receive: Receive) -> bytes | Response:
-    """Read a body within its limits, or return the refusal."""
-    parts: list[bytes] = []
-    size = 0
-    with anyio.move_on_after(BODY_SECONDS):
-        while True:
-            message = await receive()
-            if message["type"] == "http.disconnect":
-                raise ClientDisconnect
-            part = message.get("body", b"")
-            size += len(part)
-            if size > BODY_BYTES:
-                return too_large()
-            parts.append(part)
-            if not message.get("more_body", False):
-                return b"".join(parts)
-    message_text = f"The body did not arrive within {BODY_SECONDS:g} seconds."
-    return refusal(408, "BODY_TOO_SLOW", message_text, {"Connection": "close"})
-
-
-def replay(body: bytes, receive: Receive) -> Receive:
-    """Return a channel that gives the body at once, and then what comes after it."""
-    pending: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
-
-    async def next_message() -> Message:
-        return pending.pop() if pending else await receive()
-
-    return next_message

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache, partial
-from importlib.resources.abc import Traversable
 from typing import TypeVar
 
 import anyio
@@ -195,17 +194,15 @@ def sent(answer: Answer) -> Response:
     return Response(answer.body, answer.status, headers, answer.media)
 
 
+def asset(path: str) -> tuple[str, bytes] | None:
+    """Return a built file with its name."""
+    return assets().get(path)
+
+
 @cache
-def assets() -> dict[str, Traversable]:
-    """Return the built files by their path; nothing else can be asked for."""
+def assets() -> dict[str, tuple[str, bytes]]:
+    """Return the built files by their path. Nothing is kept for a path that somebody has only asked for."""
     page = built_page()
     files = [(each.name, each) for each in page.iterdir() if each.is_file()]
     files += [(f"assets/{each.name}", each) for each in (page / "assets").iterdir() if each.is_file()]
-    return {name: file for name, file in files if name.rpartition(".")[2] in MEDIA}
-
-
-@cache
-def asset(path: str) -> tuple[str, bytes] | None:
-    """Return a built file with its name."""
-    file = assets().get(path)
-    return (file.name, file.read_bytes()) if file is not None else None
+    return {name: (file.name, file.read_bytes()) for name, file in files if name.rpartition(".")[2] in MEDIA}

@@ -102,7 +102,9 @@ class Walk:
 def measure(data: Path, steps: int, clients: int) -> None:
     workflows = ("--workflows", str(data / "workflows"))
     stdio = Server(data, *workflows)
-    served = HttpProcess("interlock", "serve", "--port", "0", "--quiet", "--data-dir", str(data), *workflows)
+    served = HttpProcess(
+        "interlock", "serve", "--no-auth", "--port", "0", "--quiet", "--data-dir", str(data), *workflows
+    )
     echo = HttpProcess("bench.http", "--echo")
     try:
         idle = served.resident_megabytes()

@@ -42,6 +42,8 @@ class HttpServer:
     def __init__(self, data_dir: Path, *arguments: str, **environment: str) -> None:
         require_serve()
         command = [sys.executable, *self.program, "serve", "--port", "0", "--data-dir", str(data_dir)]
+        if not (data_dir / "keys" / "principals.json").exists() and "--oauth-issuer" not in arguments:
+            command.append("--no-auth")
         self.process = subprocess.Popen(
             [*command, *arguments], stderr=subprocess.PIPE, env={**os.environ, **environment}
         )

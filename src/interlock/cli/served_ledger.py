@@ -34,7 +34,7 @@ from interlock.ledger.decisions.inbox import (
 )
 from interlock.ledger.errors import error_of
 from interlock.ledger.ledger import Ledger
-from interlock.ledger.tokens.access_tokens import AccessTokens
+from interlock.ledger.tokens.access_tokens import AccessTokens, PrincipalsDamaged
 from interlock.store.protocol import SessionFilter
 from interlock.surfaces.registry import SURFACES, build_surface
 from interlock.surfaces.tool import Surface
@@ -193,7 +193,10 @@ class ServedLedger:
 
     def not_ready(self) -> str | None:
         try:
+            self.tokens.all()
             error = self._ledger.readiness()
+        except PrincipalsDamaged:
+            return "PRINCIPALS_DAMAGED"
         except Exception:  # whatever it is, calls cannot be answered
             return "INTERNAL_ERROR"
         # A store that is busy answers, only later.

@@ -27,6 +27,10 @@ class InvalidPrincipal(Exception):
     """A name that cannot be given a token; the message says why."""
 
 
+class PrincipalsDamaged(Exception):
+    """The file of hashes is there and cannot be read: nobody gets in until it can."""
+
+
 class AccessToken(Struct, frozen=True):
     """Who may call with the token of this hash."""
 
@@ -49,8 +53,11 @@ class AccessTokens:
         return sorted(self._current().values(), key=lambda token: token.name)
 
     def principal_of(self, token: str) -> Principal | None:
-        """Return whom a token was given to."""
-        known = self._current().get(_hash(token))
+        """Return whom a token was given to; nobody, if the file is gone, empty or damaged."""
+        try:
+            known = self._current().get(_hash(token))
+        except PrincipalsDamaged:
+            return None
         return Principal(known.name, known.role) if known is not None else None
 
     def add(self, name: str, role: Role, now: int) -> str:
@@ -78,12 +85,16 @@ class AccessTokens:
     def _current(self) -> dict[str, AccessToken]:
         try:
             status = os.stat(self.path)
+            stamp = status.st_ino, status.st_mtime_ns, status.st_size
+            if stamp != self._seen:
+                tokens = msgspec.json.decode(self.path.read_bytes(), type=list[AccessToken])
+                self._by_hash, self._seen = {token.sha256: token for token in tokens}, stamp
         except FileNotFoundError:
             return {}
-        stamp = status.st_ino, status.st_mtime_ns, status.st_size
-        if stamp != self._seen:
-            tokens = msgspec.json.decode(self.path.read_bytes(), type=list[AccessToken])
-            self._by_hash, self._seen = {token.sha256: token for token in tokens}, stamp
+        except (OSError, msgspec.DecodeError) as error:
+            raise PrincipalsDamaged(
+                f"{self.path} cannot be read ({error}): restore it, or remove it and give out new tokens"
+            ) from error
         return self._by_hash
 
     def _lock(self) -> Path:

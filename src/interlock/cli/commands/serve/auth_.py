@@ -9,12 +9,22 @@ import click
 import msgspec
 
 from interlock.cli.options import config_of, data_dir_option, json_option
-from interlock.cli.screen import NOT_FOUND, USAGE, age, inform, print_json, say, stop, table
+from interlock.cli.screen import CHECK_FAILED, NOT_FOUND, USAGE, age, inform, print_json, say, stop, table
 from interlock.core.principals import Role
-from interlock.ledger.tokens.access_tokens import AccessTokens, InvalidPrincipal
+from interlock.ledger.tokens.access_tokens import AccessTokens, InvalidPrincipal, PrincipalsDamaged
 
 
-@click.group()
+class AuthCommands(click.Group):
+    """The commands, which all say the same of a file that cannot be read."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except PrincipalsDamaged as error:
+            stop(CHECK_FAILED, str(error))
+
+
+@click.group(cls=AuthCommands)
 def command() -> None:
     """Give, list and revoke tokens for callers over HTTP."""
 

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from interlock.transport.http.admission.oauth import OAuthSettings
     from interlock.transport.http.admission.principals import Verifier
 
+NOBODY = "interlock: nobody may call yet; `interlock auth add NAME` makes a token, which holds at once"
 PACKAGES = ("mcp", "starlette", "uvicorn", "httptools")
 
 
@@ -48,20 +49,21 @@ PACKAGES = ("mcp", "starlette", "uvicorn", "httptools")
 @click.option("--oauth-issuer", metavar="URL", help="Accept the access tokens of this authorization server.")
 @click.option("--oauth-audience", metavar="URL", help="This server's own URL, which tokens must be made for.")
 @click.option("--oauth-jwks", metavar="URL|FILE", help="The keys that the tokens are signed with.")
+@click.option("--no-auth", is_flag=True, help="Take everybody on this machine for you. On loopback only.")
 @terms_options
 @click.option("--quiet", is_flag=True, help="Write no access log.")
 @data_options
 @store_option
-def command(quiet: bool, **flags: Any) -> None:
+def command(quiet: bool, no_auth: bool, **flags: Any) -> None:
     """Serve agents and the console over HTTP.
 
-    Its addresses: /mcp, /mcp/SURFACE, /console, /healthz, /readyz, /metrics. Listens on loopback only; to
-    listen elsewhere, make tokens with `interlock auth add` first.
+    Its addresses: /mcp, /mcp/SURFACE, /console, /healthz, /readyz, /metrics. Callers need a token of
+    `interlock auth add`, unless --no-auth is given. Listens on loopback only, unless --host is.
     """
-    raise click.exceptions.Exit(start_server(flags, logs=not quiet, opens=False))
+    raise click.exceptions.Exit(start_server(flags, logs=not quiet, opens=False, no_auth=no_auth))
 
 
-def start_server(flags: Mapping[str, Any], *, logs: bool, opens: bool) -> int:
+def start_server(flags: Mapping[str, Any], *, logs: bool, opens: bool, no_auth: bool = False) -> int:
     """Serve until a signal arrives; `opens` shows the console in the browser."""
     chosen = {name.replace("_", "-"): value for name, value in flags.items() if value not in (None, ())}
     config = resolve(chosen)
@@ -79,7 +81,9 @@ def start_server(flags: Mapping[str, Any], *, logs: bool, opens: bool) -> int:
 
     service = ServedLedger(config)
     oauth = oauth_settings(config)
-    verifier = verifier_of(config, service, oauth)
+    verifier = None if no_auth else verifier_of(config, service, oauth)
+    if no_auth:
+        check_no_auth(config, oauth)
     secret = token_urlsafe(24) if is_loopback(config.host) else None
     access = ConsoleAccess(service, secret)
     settings = HttpSettings(
@@ -110,24 +114,35 @@ def start_server(flags: Mapping[str, Any], *, logs: bool, opens: bool) -> int:
         listener,
         f"interlock: listening on {address}/mcp",
         f"interlock: the console is at {entrance}",
+        *([NOBODY] if verifier is not None and oauth is None and not service.tokens.path.exists() else ()),
     )
 
 
-def verifier_of(config: Config, service: ServedLedger, oauth: OAuthSettings | None) -> Verifier | None:
-    """Return who checks the tokens of callers; a server that others can reach needs one, and a name."""
+def verifier_of(config: Config, service: ServedLedger, oauth: OAuthSettings | None) -> Verifier:
+    """Return who checks the tokens of callers. A server that others can reach needs tokens and a name."""
     from interlock.transport.http.admission.oauth import OAuthVerifier
     from interlock.transport.http.admission.principals import TokenVerifier
 
-    verifier: Verifier | None = TokenVerifier(service) if service.tokens.all() else None
+    verifier: Verifier = TokenVerifier(service)
     if oauth is not None:
         verifier = OAuthVerifier(oauth, verifier)
     if is_loopback(config.host):
         return verifier
-    if verifier is None:
+    if oauth is None and not service.tokens.path.exists():
         raise BadConfig(f"host: {config.host} is not loopback; make a token with `interlock auth add` first")
     if not config.allowed_hosts:
         raise BadConfig("host: name what clients call this server with --allowed-hosts")
     return verifier
+
+
+def check_no_auth(config: Config, oauth: OAuthSettings | None) -> None:
+    """Refuse to serve everybody where others than this machine's user can reach the server."""
+    if not is_loopback(config.host):
+        raise BadConfig(f"no-auth: {config.host} is not loopback; make tokens with `interlock auth add`")
+    if config.allowed_hosts:
+        raise BadConfig("no-auth: others reach this server under the names of --allowed-hosts")
+    if oauth is not None:
+        raise BadConfig("no-auth: an authorization server is set; leave one of them out")
 
 
 def open_browser(address: str) -> None:

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import json
+import socket
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from functools import cache
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
+from tempfile import NamedTemporaryFile
+from threading import Event, Thread
 from typing import Any
 
 import anyio
@@ -15,6 +20,8 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric import ec
 
 from interlock.core.principals import Principal
+from interlock.transport.http.admission import issuer_keys as issuer_keys_module
+from interlock.transport.http.admission.issuer_keys import AT_URL, IN_FILE, IssuerKeys, issuer_keys
 from interlock.transport.http.admission.oauth import OAuthSettings, OAuthVerifier
 from support.http_server import HttpServer, serving
 
@@ -27,9 +34,15 @@ def key(name: str) -> ec.EllipticCurvePrivateKey:
     return ec.generate_private_key(ec.SECP256R1())
 
 
-def jwks() -> str:
-    public = json.loads(jwt.algorithms.ECAlgorithm.to_jwk(key("own").public_key()))
-    return json.dumps({"keys": [{**public, "kid": "k1", "alg": "ES256", "use": "sig"}]})
+def jwks(**keys: str) -> str:
+    """A key set with these ids, each of a key by its name."""
+    public = {
+        kid: json.loads(jwt.algorithms.ECAlgorithm.to_jwk(key(name).public_key()))
+        for kid, name in (keys or {"k1": "own"}).items()
+    }
+    return json.dumps(
+        {"keys": [{**each, "kid": kid, "alg": "ES256", "use": "sig"} for kid, each in public.items()]}
+    )
 
 
 def token(signed_by: str = "own", kid: str = "k1", **changes: Any) -> str:
@@ -39,7 +52,10 @@ def token(signed_by: str = "own", kid: str = "k1", **changes: Any) -> str:
 
 
 def verified(bearer: str) -> Principal | None:
-    return anyio.run(OAuthVerifier(OAuthSettings(ISSUER, AUDIENCE, jwks())).principal_of, bearer)
+    with NamedTemporaryFile("w") as file:
+        file.write(jwks())
+        file.flush()
+        return anyio.run(OAuthVerifier(OAuthSettings(ISSUER, AUDIENCE, file.name)).principal_of, bearer)
 
 
 def test_a_valid_token_names_its_principal_at_the_issuer() -> None:
@@ -72,6 +88,120 @@ def test_a_scope_gives_the_role() -> None:
 )
 def test_any_other_token_is_refused(bearer: str) -> None:
     assert verified(bearer) is None
+
+
+# Keys that come and go.
+
+
+class Issuer:
+    """An issuer whose keys change, which can be away, and which counts how often it is asked."""
+
+    def __init__(self) -> None:
+        self.text, self.asked, self.now = jwks(), 0, 0.0
+
+    def fetch(self) -> jwt.PyJWKSet:
+        self.asked += 1
+        return jwt.PyJWKSet.from_json(self.text)
+
+
+@pytest.fixture
+def issuer() -> Issuer:
+    return Issuer()
+
+
+@pytest.fixture
+def keys(issuer: Issuer) -> IssuerKeys:
+    return IssuerKeys(issuer.fetch, AT_URL, lambda: issuer.now)
+
+
+def test_a_key_that_the_issuer_has_removed_ends(issuer: Issuer, keys: IssuerKeys) -> None:
+    assert keys.key("k1") is not None
+    issuer.text = jwks(k2="another")
+    issuer.now = AT_URL.fresh + 1
+    assert keys.key("k1") is None
+    assert keys.key("k2") is not None
+
+
+def test_a_new_key_is_known_as_soon_as_it_is_used(issuer: Issuer, keys: IssuerKeys) -> None:
+    assert keys.key("k1") is not None
+    issuer.text = jwks(k1="own", k2="another")
+    issuer.now = AT_URL.pause + 1
+    assert keys.key("k2") is not None
+
+
+def test_unknown_key_ids_do_not_reach_the_issuer_each(issuer: Issuer, keys: IssuerKeys) -> None:
+    for number in range(1000):
+        assert keys.key(f"unknown-{number}") is None
+    assert issuer.asked == 1
+    assert keys.key("k1") is not None
+
+
+def test_keys_are_used_for_a_while_if_the_issuer_is_away_and_then_end(
+    issuer: Issuer, keys: IssuerKeys
+) -> None:
+    assert keys.key("k1") is not None
+    issuer.text = "no key set"
+    issuer.now = AT_URL.fresh + 1
+    assert keys.key("k1") is not None
+    issuer.now = AT_URL.stale + 1
+    assert keys.key("k1") is None
+
+
+def test_an_issuer_that_hangs_is_waited_for_by_one_call() -> None:
+    hangs = Event()
+    answers = iter([lambda: True, lambda: hangs.wait(60)])
+    now = [0.0]
+
+    def fetch() -> jwt.PyJWKSet:
+        if not next(answers)():
+            raise TimeoutError
+        return jwt.PyJWKSet.from_json(jwks())
+
+    keys = IssuerKeys(fetch, AT_URL, lambda: now[0])
+    assert keys.key("k1") is not None
+    now[0] = AT_URL.fresh + 1
+    with ThreadPoolExecutor(8) as pool:
+        waiting = pool.submit(keys.key, "unknown")
+        began = time.monotonic()
+        while waiting.running() and time.monotonic() - began < 0.2:
+            assert keys.key("k1") is not None
+        assert time.monotonic() - began < 2
+        hangs.set()
+        assert waiting.result() is None
+
+
+def test_keys_are_fetched_from_a_url_and_one_that_hangs_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Answers(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(200)
+            self.end_headers()
+            self.wfile.write(jwks().encode())
+
+    with HTTPServer(("127.0.0.1", 0), Answers) as web:
+        thread = Thread(target=web.handle_request)
+        thread.start()
+        assert issuer_keys(f"http://127.0.0.1:{web.server_port}/keys").key("k1") is not None
+        thread.join()
+    monkeypatch.setattr(issuer_keys_module, "FETCH_SECONDS", 0.3)
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        keys, began = issuer_keys(f"http://127.0.0.1:{silent.getsockname()[1]}/keys"), time.monotonic()
+        assert keys.key("k1") is None
+        assert keys.key("k1") is None  # at once: it was just asked
+        assert time.monotonic() - began < 2
+
+
+@pytest.mark.parametrize("change", [jwks(k2="another"), "", "{", '{"keys": []}'])
+def test_a_file_of_keys_that_changes_holds_without_a_restart(tmp_path: Path, change: str) -> None:
+    file, now = tmp_path / "jwks.json", [0.0]
+    file.write_text(jwks())
+    keys = IssuerKeys(lambda: jwt.PyJWKSet.from_json(file.read_text()), IN_FILE, lambda: now[0])
+    assert keys.key("k1") is not None
+    file.write_text(change)
+    now[0] = 2.0
+    assert keys.key("k1") is None
+    file.write_text(jwks())
+    now[0] = 4.0
+    assert keys.key("k1") is not None
 
 
 @pytest.fixture(scope="module")

@@ -158,7 +158,7 @@ def open_browser(address: str) -> None:
 
 
 def oauth_settings(config: Config) -> OAuthSettings | None:
-    """Return the authorization server that the settings name; keys in a file are read."""
+    """Return the authorization server that the settings name; a file of keys must be there."""
     from interlock.transport.http.admission.oauth import OAuthSettings
 
     issuer, audience, jwks = config.oauth_issuer, config.oauth_audience, config.oauth_jwks
@@ -166,12 +166,12 @@ def oauth_settings(config: Config) -> OAuthSettings | None:
         return None
     if issuer is None or audience is None or jwks is None:
         raise BadConfig("oauth: set all of oauth-issuer, oauth-audience and oauth-jwks")
-    if jwks.startswith(("https://", "http://")):
-        return OAuthSettings(issuer, audience, jwks)
-    try:
-        return OAuthSettings(issuer, audience, Path(jwks).read_text())
-    except OSError as error:
-        raise BadConfig(f"oauth-jwks: {jwks} cannot be read: {error.strerror}") from error
+    if not jwks.startswith(("https://", "http://")):
+        try:
+            Path(jwks).read_text()
+        except OSError as error:
+            raise BadConfig(f"oauth-jwks: {jwks} cannot be read: {error.strerror}") from error
+    return OAuthSettings(issuer, audience, jwks)
 
 
 def is_loopback(host: str) -> bool:

@@ -13,6 +13,7 @@ from pydantic import AnyHttpUrl
 from starlette.routing import Route
 
 from interlock.core.principals import Principal, Role
+from interlock.transport.http.admission.issuer_keys import issuer_keys
 from interlock.transport.http.admission.principals import Verifier
 
 ALGORITHMS = ("RS256", "RS384", "RS512", "PS256", "ES256", "ES384", "EdDSA")  # none that shares a secret
@@ -21,7 +22,7 @@ CLOCK_SKEW_SECONDS = 30
 
 
 class OAuthSettings(Struct, frozen=True):
-    """The authorization server and what its tokens must say. `jwks` is a URL, or the text of a key set."""
+    """The authorization server and what its tokens must say. `jwks` is a URL, or the path of a file."""
 
     issuer: str
     audience: str
@@ -38,11 +39,7 @@ class OAuthVerifier:
     def __init__(self, settings: OAuthSettings, fallback: Verifier | None = None) -> None:
         self._settings = settings
         self._fallback = fallback
-        if settings.jwks.startswith(("https://", "http://")):
-            self._keys: jwt.PyJWKClient | None = jwt.PyJWKClient(settings.jwks, cache_keys=True, timeout=5)
-        else:
-            self._keys = None
-            self._fixed = jwt.PyJWKSet.from_json(settings.jwks)
+        self._keys = issuer_keys(settings.jwks)
 
     async def principal_of(self, token: str) -> Principal | None:
         if token.count(".") != 2:
@@ -51,25 +48,23 @@ class OAuthVerifier:
 
     def _verified(self, token: str) -> Principal | None:
         try:
+            key = self._keys.key(str(jwt.get_unverified_header(token).get("kid")))
+            if key is None:
+                return None
             claims: dict[str, Any] = jwt.decode(
                 token,
-                self._key_of(token),
+                key,
                 algorithms=list(ALGORITHMS),
                 audience=self._settings.audience,
                 issuer=self._settings.issuer,
                 leeway=CLOCK_SKEW_SECONDS,
                 options={"require": ["exp", "sub", "iss", "aud"]},
             )
-        except (jwt.PyJWTError, KeyError):
+        except jwt.PyJWTError:
             return None
         scopes = str(claims.get("scope", "")).split()
         role: Role = next((role for role in ROLES if f"interlock:{role}" in scopes), "user")
         return Principal(f"{claims['sub']} at {self._settings.issuer}", role)
-
-    def _key_of(self, token: str) -> jwt.PyJWK:
-        if self._keys is not None:
-            return self._keys.get_signing_key_from_jwt(token)
-        return self._fixed[jwt.get_unverified_header(token)["kid"]]
 
 
 def metadata_routes(settings: OAuthSettings) -> list[Route]:

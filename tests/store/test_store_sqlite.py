@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -201,6 +202,26 @@ def test_commands_wait_for_the_disk_again_after_traces_that_failed(tmp_path: Pat
 
 
 @posix
+def test_calls_behind_a_held_lock_wait_together_and_the_probe_waits_for_none_of_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("interlock.store.sqlite.store.PROBE_PATIENCE", 0.05)
+    store, other = open_store(tmp_path, deadline=1.0), FileLock(tmp_path / "interlock.lock")
+    with other, ThreadPoolExecutor(8) as pool:
+        began = time.monotonic()
+        calls = [pool.submit(store.append, start(f"sess_{number}")) for number in range(8)]
+        time.sleep(0.1)
+        with pytest.raises(StoreBusy):  # that it cannot write is known at once
+            store.probe()
+        assert time.monotonic() - began < 0.9
+        assert all(isinstance(call.exception(), StoreBusy) for call in calls)
+        assert time.monotonic() - began < 2.0
+    store.append(start())
+    store.probe()
+    other.close()
+    store.close()
+
+
 def test_a_reader_leaves_the_log_as_it_is_even_as_the_last_one_out(tmp_path: Path) -> None:
     begin(tmp_path).close()
     writer = appender(tmp_path, 100_000)

@@ -77,9 +77,10 @@ def store_of(config: Config, deadline: float | None = None) -> LazyStore:
     database = config.database
 
     def open_database() -> Store:
-        from interlock.store.sqlite.store import open_store  # late: many chats never call a tool
+        from interlock.store.sqlite.lock import PATIENCE  # late: many chats never call a tool
+        from interlock.store.sqlite.store import open_store
 
-        return open_store(database.parent, database.name)
+        return open_store(database.parent, database.name, deadline or PATIENCE)
 
     return LazyStore(open_database)
 

@@ -9,6 +9,7 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from math import inf
 from pathlib import Path
 from time import monotonic, sleep
 
@@ -54,13 +55,14 @@ class FileLock:
     def __init__(self, path: Path, patience: float = PATIENCE) -> None:
         self.path = path
         self.patience = patience
+        self.ends = inf  # when the call is over that takes it
         self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0), 0o600)
 
     def __enter__(self) -> FileLock:
-        deadline = monotonic() + self.patience
+        deadline = min(monotonic() + self.patience, self.ends)
         while not self._acquire():
             if monotonic() > deadline:
-                raise StoreBusy(f"another process has held {self.path.name} for {self.patience:g} seconds")
+                raise StoreBusy(f"another process has held {self.path.name} for too long")
             sleep(POLL_SECONDS)
         return self
 

@@ -10,8 +10,9 @@ import shutil
 import sys
 from _thread import RLock  # threading costs start-up and adds nothing here
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from contextlib import AbstractContextManager, closing, contextmanager, nullcontext, suppress
 from pathlib import Path
+from time import monotonic
 
 import apsw
 from msgspec import Struct
@@ -42,8 +43,11 @@ ROOM_FACTOR = 3  # a VACUUM writes its result to a temporary file, then to the l
 class SqliteStore:
     """A store in one file. One connection; threads of a process take turns on it."""
 
-    def __init__(self, connection: apsw.Connection, path: Path, lock: FileLock) -> None:
+    def __init__(
+        self, connection: apsw.Connection, path: Path, lock: FileLock, deadline: float = PATIENCE
+    ) -> None:
         self.path = path
+        self.deadline = deadline
         self.sqlite_version = apsw.sqlite_lib_version()
         self._lock = lock
         self._turn = RLock()
@@ -135,11 +139,18 @@ class SqliteStore:
             self.witness.replace(Head(row.session_id, row.head_index, row.head_digest) for row in rows)
 
     def probe(self) -> None:
-        """Make sure that the file is there, can be read, and can be locked for writing within a second."""
+        """Make sure that the file is there, can be read, and can be locked for writing within a second.
+
+        The connection is its own: a call that waits for the lock holds the other one.
+        """
         if _identity(self.path) != self._file:
             raise StoreUnavailable(f"{self.path} is not the file that was opened")
-        with self.reading() as reader:
-            reader.session_ids("", 1)
+        with (
+            _translated(self.path),
+            closing(apsw.Connection(str(self.path), apsw.SQLITE_OPEN_READONLY)) as own,
+        ):
+            own.set_busy_timeout(int(PROBE_PATIENCE * 1000))
+            SqliteReader(own).session_ids("", 1)
         lock = FileLock(lock_path(self.path), PROBE_PATIENCE)
         try:
             with lock:
@@ -218,9 +229,12 @@ class SqliteStore:
 
     @contextmanager
     def _alone(self) -> Iterator[None]:
-        if not self._turn.acquire(timeout=PATIENCE):
-            raise StoreBusy(f"another thread has used the store for {PATIENCE:g} seconds")
+        """Take this process's turn; only what is left of the deadline is waited for other processes."""
+        ends = monotonic() + self.deadline
+        if not self._turn.acquire(timeout=self.deadline):
+            raise StoreBusy(f"another thread has used the store for {self.deadline:g} seconds")
         try:
+            self._lock.ends = ends
             yield
         finally:
             self._turn.release()
@@ -265,8 +279,11 @@ def witness_of(connection: apsw.Connection, path: Path) -> Witness:
     return Witness(path.with_name(f"{path.name.removesuffix('.db')}.heads"), store_id)
 
 
-def open_store(folder: Path, name: str = FILE) -> SqliteStore:
-    """Open the database file in a folder, and create or upgrade it where needed."""
+def open_store(folder: Path, name: str = FILE, deadline: float = PATIENCE) -> SqliteStore:
+    """Open the database file in a folder, and create or upgrade it where needed.
+
+    A call waits for other threads and processes until its deadline, in seconds.
+    """
     path = folder / name
     make_private(path)
     lock = FileLock(lock_path(path))
@@ -276,7 +293,7 @@ def open_store(folder: Path, name: str = FILE) -> SqliteStore:
     except BaseException:
         lock.close()
         raise
-    return SqliteStore(connection, path, lock)
+    return SqliteStore(connection, path, lock, deadline)
 
 
 def opened(path: Path, lock: AbstractContextManager[object]) -> apsw.Connection:

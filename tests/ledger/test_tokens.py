@@ -86,7 +86,8 @@ def test_rule_2_one_changed_character_of_the_word_is_a_bad_signature(
 def test_rule_2_no_second_spelling_of_the_last_character() -> None:
     token = mint(KEY, Pointer("st", b"0123456789", 3, 0))
     spellings = {replaced(token, len(token) - 1, character) for character in ALPHABET} - {token}
-    assert {code(read(RING, spelling, ALL)) for spelling in spellings} == {"TOKEN_BAD_SIGNATURE"}
+    codes = {code(read(RING, spelling, ALL)) for spelling in spellings}
+    assert codes == {"TOKEN_BAD_SIGNATURE", "TOKEN_INVALID_FORMAT"}  # a quote or a space makes it shorter
 
 
 @given(pointers("nav"), st.data())
@@ -99,10 +100,13 @@ def test_every_changed_character_of_a_state_is_refused(pointer: Pointer, data: s
 
 
 @pytest.mark.parametrize("kind", ALL)
-def test_padding_spaces_and_line_ends_are_no_part_of_a_token(kind: Kind) -> None:
-    token = mint(KEY, Pointer(kind, b"0123456789", 1, 2))
-    for spelling in (token + "=", token + "==", token + "\n", " " + token, token[:-1], token + "A"):
+def test_padding_is_no_part_of_a_token_and_what_was_copied_around_it_is_left_out(kind: Kind) -> None:
+    pointer = Pointer(kind, b"0123456789", 1, 2)
+    token = mint(KEY, pointer)
+    for spelling in (token + "=", token + "==", token[:-1], token + "A", token + "\nA"):
         assert isinstance(read(RING, spelling, ALL), TokenError)
+    for spelling in (token + "\n", " " + token, f'"{token}"'):
+        assert read(RING, spelling, ALL) == pointer
 
 
 @pytest.mark.parametrize(
@@ -165,7 +169,7 @@ def test_rule_6_a_token_of_another_kind_is_not_adopted_however_it_is_spelled(kin
 
 def test_rule_6_a_handle_with_anything_behind_it_is_not_adopted() -> None:
     token = mint(OTHER, Pointer("ses", b"0123456789", 1, 2))
-    for spelled in (f"{token}A", f"{token}====", f" {token}", f"{token}\n", token[:-1] + "+", token[:-2]):
+    for spelled in (f"{token}A", f"{token}====", token[:-1] + "+", token[:-2]):
         assert peek(RING, spelled) is None
 
 

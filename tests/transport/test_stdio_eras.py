@@ -134,10 +134,11 @@ def test_recorded_json_goes_out_as_it_is_but_on_one_line() -> None:
 
 
 def test_what_an_agent_can_fix_is_a_result(old: Talk) -> None:
-    for line in (call(1, "echo", text=7), call(1, "echo", text="a", other=1), call(1, "nothing")):
+    for line in (call(1, "echo", text=7), call(1, "echo", text="a", other=1)):
         assert old.result(line)["isError"] is True
     assert old.result(request(1, "tools/call", {"name": "echo", "arguments": [1]}))["isError"] is True
     assert old.code(request(1, "tools/call", {"arguments": {}})) == -32602
+    assert old.code(call(1, "nothing")) == -32602  # a tool that does not exist is an error of the protocol
 
 
 UNREADABLE = {

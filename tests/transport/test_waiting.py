@@ -179,13 +179,13 @@ def test_calls_that_wait_hold_no_thread_and_no_lock(server: HttpServer, bench: B
     """More calls wait than the server has threads, and it starts, reads and decides as if there were none."""
     import mcp
 
-    from interlock.transport.http.app import WORKERS
+    from interlock.transport.http.workers import STORE_THREADS
 
     answers: list[str] = []
 
     async def story() -> None:
         async with mcp.Client(f"{server.url}/mcp", mode="2026-07-28") as client:
-            runs = [await start(client) for _ in range(WORKERS + 4)]
+            runs = [await start(client) for _ in range(STORE_THREADS + 4)]
 
             async def wait(run: Any) -> None:
                 arguments = {**tokens_of(run), "waitSeconds": 55}
@@ -201,7 +201,7 @@ def test_calls_that_wait_hold_no_thread_and_no_lock(server: HttpServer, bench: B
                     await anyio.to_thread.run_sync(decide, bench, run["session"]["sessionId"], "left")
 
     anyio.run(story)
-    assert answers == ["last"] * (WORKERS + 4)
+    assert answers == ["last"] * (STORE_THREADS + 4)
 
 
 @pytest.mark.parametrize("mode", MODES)

@@ -50,7 +50,7 @@ def only_set(gate: Gate) -> frozenset[str]:
 def decided_only(plan: Plan) -> Mapping[str, str]:
     """Name the variables that only answers to required gates set, each with such a gate (rule 26).
 
-    Not those that steps or inputs supply, questions show or ask for by their absence, or modes go by.
+    Not those that steps or inputs supply, questions show, their own gates go by, or modes do.
     """
     if plan.decided_only is None:
         activities = plan.workflow.activities
@@ -59,11 +59,12 @@ def decided_only(plan: Plan) -> Mapping[str, str]:
         supplied = {root(need.key or "") for step in steps for need in step.user_input}
         supplied |= {root(mode.activation_variable) for mode in plan.workflow.modes}
         supplied |= {root(path) for gate in gates for path in _text_paths(gate)}
-        supplied |= {name for gate in gates for name in wanted_by_absence(gate.condition)}
         plan.decided_only = {
             name: deciding[0][0].id
             for name, deciding in plan.decisions.items()
-            if name not in supplied and not any(step.sets(name) for step in steps)
+            if name not in supplied
+            and not any(step.sets(name) for step in steps)
+            and all(name in only_set(gate) for gate, _ in deciding)
         }
     return plan.decided_only
 

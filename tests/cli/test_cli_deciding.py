@@ -67,13 +67,40 @@ def test_a_choice_can_be_made_by_number(tmp_path: Path) -> None:
     with agent(tmp_path) as one:
         session = to_the_gate(one)
     terminal = Terminal(tmp_path, "decide", session)
-    terminal.until("Your choice")
+    assert "1 = accept, 2 = rework" in terminal.until("Your choice")
     terminal.type("2\n")
     assert terminal.end()[0] == 0
     assert [decision["option"] for decision in decisions(tmp_path, session)] == ["rework"]
     assert interlock(tmp_path, "inbox").out == "No decision is waiting for you.\n"
     status = interlock(tmp_path, "status", session, "--json")
     assert (status.code, status.json["runs"][0]["decided"]) == (0, "rework")
+
+
+@pytest.mark.parametrize("command", ["decide", "play"])
+def test_an_option_whose_id_is_a_number_is_chosen_by_its_id(tmp_path: Path, command: str) -> None:
+    options = [{"id": "2", "label": "Two servers"}, {"id": "1", "label": "One server"}]
+    gate = {"type": "gate", "id": "go", "name": "Go", "message": "Delete how many?", "options": options}
+    steps = [gate, {"id": "b", "title": "B", "prompt": "B."}]
+    flow = {"id": "my.flow", "name": "Flow", "description": "d", "version": "1.0.0", "steps": steps}
+    (tmp_path / "flow.json").write_text(json.dumps(flow))
+    data, files = tmp_path / "data", ("--workflows", str(tmp_path / "flow.json"))
+    if command == "decide":
+        with agent(data, *USER, *files) as one:
+            session = one.start("my.flow", goal="Tidy up")["session"]["sessionId"]
+            terminal = Terminal(data, "decide", session)
+            terminal.until("Your choice: ")
+            terminal.type("1\n")
+            assert terminal.end()[0] == 0
+            one.go_on()
+    else:
+        terminal = Terminal(data, "play", "my.flow", "--goal", "Tidy up", *files)
+        terminal.until("Your choice: ")
+        terminal.type("1\n")
+        terminal.until("notes: ")
+        terminal.interrupt()
+        session = interlock(data, "sessions", "--json").json["sessions"][0]["sessionId"]
+    resolved = interlock(data, "log", session, "--kind", "gate_resolved", "--json").json["events"]
+    assert [item["event"]["option"] for item in resolved] == ["1"]
 
 
 def test_an_option_that_does_not_exist_is_refused_with_those_that_do(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ import sys
 
 import click
 
-from interlock.cli.screen import CHECK_FAILED, USAGE, stop
+from interlock.cli.screen import CHECK_FAILED, USAGE, inform, line_of, stop
 from interlock.ledger.decisions.user_pin import has_pin, pin_matches
 from interlock.ledger.ledger import Ledger
 
@@ -27,8 +27,14 @@ def require_pin(ledger: Ledger) -> None:
 
 
 def choose(options: list[str]) -> str:
-    """Ask for one of the options, by its id or its number."""
-    by_number = {str(number): option for number, option in enumerate(options, 1)}
+    """Ask for one of the options, by its id, or by its number as it is listed.
+
+    Where an option's own id is a number, a number is that id and never a place in the list.
+    """
+    has_numbers = any(option.isdecimal() for option in options)
+    by_number = {} if has_numbers else {str(number): option for number, option in enumerate(options, 1)}
+    listed = (f"{number} = {line_of(option)}" for number, option in by_number.items())
+    inform(", ".join(listed if by_number else map(line_of, options)))
     choice = click.prompt(
         "Your choice", type=click.Choice([*options, *by_number]), show_choices=False, err=True
     )

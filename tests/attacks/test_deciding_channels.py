@@ -25,6 +25,7 @@ from support.attacker import (
     STEPWISE,
     USER,
     Attacker,
+    Reaction,
     accepts,
     activity,
     declines,
@@ -181,6 +182,46 @@ def test_a15_a_confirmation_named_by_its_step_is_put_to_the_user(bench: Bench, s
     agent.reach("confirm-look")
     shown = agent.respond_with_forms("look", "proceed", declines)
     held(len(shown) == 1 and not agent.decisions(), unasked(agent, shown))
+
+
+CLIENT = Terms(decisions="client", min_response_ms=0)
+
+
+def user_is_faster(agent: Attacker, gate: str, own: str, of_form: str) -> Reaction:
+    """Return a form's answer that comes after the user has decided in the inbox."""
+
+    def reacts(_message: str) -> FormAnswer:
+        if agent.waiting(gate):
+            agent.user_decides(gate, own)
+        return FormAnswer("accept", {"choice": of_form})
+
+    return reacts
+
+
+@on(*EVERY, policy=["auto", "client"])
+def test_people_a_form_does_not_override_what_the_user_decided(
+    bench: Bench, surface: str, policy: str
+) -> None:
+    agent = at_the_gate(bench, surface, AUTO if policy == "auto" else CLIENT)
+    agent.respond_with_forms("deploy", "no", user_is_faster(agent, "deploy", "no", "yes"))
+    answers = [(answer.option, answer.channel) for answer in agent.decisions("deploy")]
+    held(answers == [("no", "cli")], f"recorded: {answers}")
+
+
+@on(*EVERY, policy=["auto", "client"])
+def test_people_a_form_does_not_override_what_the_user_rejected(
+    bench: Bench, surface: str, policy: str
+) -> None:
+    write_activities(bench, activity("plan", step("delete", userInput=[APPROVAL]), to="ship"), SHIP)
+    agent = Attacker(bench, surface, AUTO if policy == "auto" else CLIENT)
+    agent.start()
+    tool, arguments = finishing(agent)
+    agent.call_with_forms(declines, tool, **arguments)  # so that the question is in the inbox
+    tool, arguments = finishing(agent)
+    agent.call_with_forms(user_is_faster(agent, "signed", "reject", "approve"), tool, **arguments)
+    answers = [(answer.option, answer.channel) for answer in agent.decisions("signed")]
+    held(answers == [("reject", "cli")], f"recorded: {answers}")
+    held(not agent.has_done("delete"), "the step was done")
 
 
 def never_stopping_bundle(folder: Path) -> str:

@@ -96,7 +96,7 @@ def _answered(command: AnyAnswerable, call: Call) -> AnyAnswerable:
     return replace(
         command,
         asks_by="inbox" if call.console and command.terms.decisions == "user" else by_form,
-        decisions={**command.decisions, **decisions},
+        decisions={**decisions, **command.decisions},  # what a person has recorded is stronger than a form
         declined=tuple(digest for digest in answers if digest not in decisions),
     )
 

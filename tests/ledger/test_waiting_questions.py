@@ -2,8 +2,20 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+from interlock.core.run.commands import Terms
 from interlock.ledger.decisions.inbox import inbox
+from support.attacker import EVERY, USER, Attacker, Reaction, declines, on
 from support.harness import Bench, steps, workflow
+
+CLIENT = Terms(decisions="client", min_response_ms=0)
+CHANNEL = {
+    "reason": "needs_user_choice",
+    "key": "channel",
+    "question": "Which channel?",
+    "nonAssumable": "external_side_effect",
+}
 
 
 def test_a_question_waits_although_another_run_of_the_session_was_advanced_last(bench: Bench) -> None:
@@ -20,3 +32,74 @@ def test_a_question_waits_although_another_run_of_the_session_was_advanced_last(
     other = agent.call("start_workflow", workflowId="test.other", sessionToken=token)
     agent.ack("went on", at=other)
     assert [question.id for question in inbox(agent.ledger)] == ["colour"]
+
+
+def publishing(bench: Bench, surface: str, terms: Terms, *steps_: str, **variables: Any) -> Attacker:
+    """Begin a run whose steps ask for one and the same key."""
+    bench.write(workflow(*steps(*steps_, userInput=[CHANNEL]), *steps("last")))
+    agent = Attacker(bench, surface, terms)
+    agent.start("test.flow", "main", **variables)
+    return agent
+
+
+def complete(agent: Attacker, step: str, reacts: Reaction = declines) -> None:
+    """Try to complete a step, through a client that can show forms."""
+    match agent.surface:
+        case "execution":
+            agent.call_with_forms(reacts, "continue_workflow", **agent.acknowledging())
+        case "navigation":
+            named = {"state": agent.tokens["state"], "action": "complete_step", "step_id": step}
+            agent.call_with_forms(reacts, "nav_action", **named)
+        case _:
+            manifest = [{"step_id": step, "output": "done"}]
+            token = {"session_token": agent.tokens["session_token"]}
+            agent.call_with_forms(
+                reacts, "next_activity", activity_id="__terminal__", step_manifest=manifest, **token
+            )
+
+
+@on(*EVERY)
+def test_an_answer_that_the_agent_brought_does_not_keep_the_question_from_the_user(
+    bench: Bench, surface: str
+) -> None:
+    agent = publishing(bench, surface, USER, "publish", channel="stable")
+    complete(agent, "publish")
+    assert not agent.has_done("publish")
+    agent.user_decides("channel", "beta")
+    complete(agent, "publish")
+    assert agent.has_done("publish")
+    assert (agent.variables["channel"], agent.waiting()) == ("beta", [])
+
+
+@on(*EVERY)
+def test_two_steps_that_ask_for_one_key_both_wait(bench: Bench, surface: str) -> None:
+    agent = publishing(bench, surface, USER, "publish", "announce")
+    for step in ("publish", "announce"):
+        complete(agent, step)
+        assert not agent.has_done(step)
+        agent.user_decides("channel", "beta")
+        complete(agent, step)
+        assert agent.has_done(step)
+
+
+@on(*EVERY, policy=["auto", "client"])
+def test_a_question_whose_form_was_declined_waits(bench: Bench, surface: str, policy: str) -> None:
+    terms = CLIENT if policy == "client" else Terms(min_response_ms=0)
+    agent = publishing(bench, surface, terms, "publish", channel="stable")
+    complete(agent, "publish", declines)
+    assert not agent.has_done("publish")
+    agent.user_decides("channel", "beta")
+    complete(agent, "publish", declines)
+    assert agent.has_done("publish")
+    assert agent.variables["channel"] == "beta"
+
+
+@on(*EVERY)
+def test_what_the_agent_may_answer_and_has_does_not_wait(bench: Bench, surface: str) -> None:
+    contract = {"contractRef": "wr.contracts.verification_report"}
+    bench.write(workflow(*steps("publish", userInput=[CHANNEL], output=contract), *steps("last")))
+    agent = Attacker(bench, surface)
+    agent.start("test.flow", "main", channel="stable")
+    agent.do("publish")
+    assert not agent.has_done("publish")
+    assert agent.waiting() == []

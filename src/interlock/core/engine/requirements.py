@@ -107,8 +107,6 @@ def examine(
     """
     stopping: list[Blocker] = []
     gaps: list[e.GapRecorded] = []
-    answers: list[e.GateResolved] = []
-    unanswered: list[Unanswered] = []
     scope, known = plan.scope(state.variables), {*state.variables, *brought}
     unset = () if claimed and plan.workflow.form == "activities" else _unset(plan, known, step, scope)
     unproven, unfounded = _unproven(step, output), _unfounded(output)
@@ -119,7 +117,42 @@ def examine(
             gaps.append(_gap(blocker, key, "warning"))
         else:
             stopping.append(blocker)
-    is_held_by_others = bool(stopping)
+    own = _own_questions(
+        plan, state, step, key, terms, decisions, output, now=now, client=client, offered=offered
+    )
+    return Verdict(
+        ordered((*stopping, *own.stopping)),
+        (*gaps, *own.gaps),
+        own.answers,
+        () if stopping else own.unanswered,
+        tuple(_handed_in(step, output, known)),
+    )
+
+
+def open_inputs(plan: Plan, state: RunState, step: Step, terms: Terms) -> tuple[Unanswered, ...]:
+    """Return the step's own questions that wait for an answer, whatever else the step lacks (rule 28)."""
+    return _own_questions(plan, state, step, "", terms, {}, Output()).unanswered
+
+
+def _own_questions(
+    plan: Plan,
+    state: RunState,
+    step: Step,
+    key: str,
+    terms: Terms,
+    decisions: Mapping[str, Decision],
+    output: Output,
+    *,
+    now: int = 0,
+    client: str = "",
+    offered: Mapping[str, Json] = {},
+) -> Verdict:
+    """Check what only the user can give for the step."""
+    stopping: list[Blocker] = []
+    gaps: list[e.GapRecorded] = []
+    answers: list[e.GateResolved] = []
+    unanswered: list[Unanswered] = []
+    scope = plan.scope(state.variables)
     for need in step.user_input:
         lacking = tuple(_unset_in_input(need, scope))
         if lacking and not state.preferences.never_stops:
@@ -151,9 +184,7 @@ def examine(
         else:
             stopping.append(blocker)
             unanswered.append(Unanswered(instance(state, question.id), question))
-    missing = () if is_held_by_others else tuple(unanswered)
-    handed_in = tuple(_handed_in(step, output, known))
-    return Verdict(ordered(stopping), tuple(gaps), tuple(answers), missing, handed_in)
+    return Verdict(tuple(stopping), tuple(gaps), tuple(answers), tuple(unanswered))
 
 
 def _unset_in_input(need: UserInput, scope: Scope) -> Iterator[Blocker]:

@@ -14,14 +14,12 @@ from msgspec.structs import replace
 from interlock.core.definition.prompts import effect_text
 from interlock.core.definition.workflow import Option
 from interlock.core.engine.decide import outcome_of
-from interlock.core.engine.decisions import given
 from interlock.core.engine.gates import question_of
-from interlock.core.engine.requirements import input_question
+from interlock.core.engine.requirements import open_inputs
 from interlock.core.run.channels import Channel
-from interlock.core.run.commands import ResolveCheckpoint
+from interlock.core.run.commands import ResolveCheckpoint, Terms
 from interlock.core.run.outcomes import NeedAnswer, NeedStep, Refusal
 from interlock.core.run.questions import Question
-from interlock.core.run.state import instance
 from interlock.core.run.surface_policy import POLICIES
 from interlock.core.values import Json
 from interlock.ledger.decisions.recorded import decision_key, imported_up_to
@@ -107,7 +105,10 @@ def questions(ledger: Ledger, session: SessionRow) -> list[WaitingQuestion]:
         position = ledger.position(session.session_id, node)
         if isinstance(position, LedgerError):
             return asked
-        asked += [question for question in _asked(position) if question.shown not in position.decisions]
+        terms = ledger.terms(position.state)
+        asked += [
+            question for question in _asked(position, terms) if question.shown not in position.decisions
+        ]
     return asked
 
 
@@ -127,8 +128,8 @@ def _waiting_nodes(ledger: Ledger, session: SessionRow) -> list[int]:
     return list(dict.fromkeys(waiting))
 
 
-def _asked(position: Position) -> Iterator[WaitingQuestion]:
-    """Yield what a run asks at a node: the question that was put, or inputs that nobody has given."""
+def _asked(position: Position, terms: Terms) -> Iterator[WaitingQuestion]:
+    """Yield what a run asks at a node: the question that was put, or inputs without an answer that counts."""
     plan, state, pending = position.plan, position.state, position.pending
     if (opened := state.open) is not None and isinstance(pending, NeedAnswer):
         rendered = question_of(plan, state, pending.gate, pending.confirms)
@@ -141,10 +142,8 @@ def _asked(position: Position) -> Iterator[WaitingQuestion]:
         or POLICIES[position.run.surface].exits != "taken"
     )
     if is_held and isinstance(pending, NeedStep):
-        for wanted in pending.step.user_input:
-            if wanted.is_approval or given(state, wanted) is None:
-                asked = input_question(plan, state, pending.step, wanted)
-                yield _waiting(position, asked, instance(state, asked.id), position.run.updated_at)
+        for asked in open_inputs(plan, state, pending.step, terms):
+            yield _waiting(position, asked.question, asked.key, position.run.updated_at)
 
 
 def _waiting(position: Position, question: Question, key: str, since: int) -> WaitingQuestion:

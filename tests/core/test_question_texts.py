@@ -21,6 +21,7 @@ from interlock.core.definition.workflow import Effect, Option
 AUTHORED = "Deploy {{a}}?\n\nSince: {{b.c}}\n{{a}}"
 SCREEN = ("Cc", "Cf", "Cs", "Zl", "Zp")
 HOSTILE = "staging\x1b[2J\x1b]0;owned\x07 \u202egnigats\u2066 \u200b\r\n\x85\u2028yes  Yes"
+BLANK = "\u00a0\u00ad\u034f\u1160\u17b4\u180b\u200b\u202f\u2065\u2800\u3000\u3164\ufe00\ufe0f\uffa0\U000e0100"
 TEXTS = st.text(st.characters() | st.sampled_from("«»\n\r\t\x1b\x85\u2028\u200b\u202e\u0301\u3164"))
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | TEXTS,
@@ -61,6 +62,8 @@ def test_whatever_an_agent_sends_the_author_s_lines_stay_as_they_are(first: obje
         ("e" + "\u0301" * 400, "Deploy to «e\u0301\u0301\u0301»?"),
         (["a", "b"], 'Deploy to «["a","b"]»?'),
         ("", "Deploy to «»?"),
+        *((f"a{blank}b", "Deploy to «a�b»?") for blank in BLANK),
+        *((blank, "Deploy to «�»?") for blank in BLANK),
     ],
 )
 def test_a_value_is_marked(value: object, line: str) -> None:

@@ -16,10 +16,14 @@ MOST_BARE = 40
 MOST_STACKED = 3
 UNSEEN = ("Cc", "Cf", "Cs")  # categories of characters that steer a screen or cannot be seen
 STACKED = ("Mn", "Me")  # marks without a width of their own, drawn over the lines around if there are many
-BLANK = "\u115f\u1160\u2800\u3164\uffa0"  # letters and symbols without ink
 LOOKALIKES = {"«": "‹", "»": "›", "≪": "‹", "≫": "›"}
 
 _BREAK = re.compile(r"\s*[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]\s*")
+# Without ink: what Unicode says not to draw, blank letters and symbols, and all spaces but the plain one.
+_BLANK = re.compile(
+    r"[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2065\u2800\u3164\ufe00-\ufe0f\uffa0\ufff0-\ufff8"
+    r"\U000e0000-\U000e0fff]|[^\S \t]"
+)
 _BARE = re.compile(r"-?[0-9]+(?:[.:-][0-9]+)*(?:[eE][+-]?[0-9]+)?|true|false|null")
 
 
@@ -45,7 +49,7 @@ def _visible(text: str) -> Iterator[str]:
     for char in text:
         kind = category(char)
         stacked = stacked + 1 if kind in STACKED else 0
-        if kind in UNSEEN or char in BLANK:
+        if kind in UNSEEN or _BLANK.match(char):
             yield "�"
         elif stacked <= MOST_STACKED:
             yield LOOKALIKES.get(char, char)

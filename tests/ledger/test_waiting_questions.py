@@ -6,6 +6,8 @@ from typing import Any
 
 from interlock.core.run.commands import Terms
 from interlock.ledger.decisions.inbox import inbox
+from interlock.ledger.queries.run_lines import RunsWanted, run_lines
+from interlock.ledger.retention import collect
 from support.attacker import EVERY, USER, Attacker, Reaction, declines, on
 from support.harness import Bench, steps, workflow
 
@@ -103,3 +105,22 @@ def test_what_the_agent_may_answer_and_has_does_not_wait(bench: Bench, surface: 
     agent.do("publish")
     assert not agent.has_done("publish")
     assert agent.waiting() == []
+
+
+def awaiting(agent: Attacker) -> list[str]:
+    """Return what the sessions wait for that count as waiting."""
+    lines = run_lines(agent.ledger, RunsWanted("waiting")).lines
+    assert all(line.status == "waiting" for line in lines)
+    return [line.awaiting for line in lines]
+
+
+@on(*EVERY)
+def test_a_session_with_an_open_question_of_a_step_counts_as_waiting(bench: Bench, surface: str) -> None:
+    agent = publishing(bench, surface, USER, "publish", channel="stable")
+    complete(agent, "publish")
+    assert awaiting(agent) == ["channel"]
+    later = agent.ledger.clock() + 1
+    assert collect(agent.ledger.store, later, later) == 0
+    agent.user_decides("channel", "beta")
+    complete(agent, "publish")
+    assert awaiting(agent) == []

@@ -12,13 +12,15 @@ from hashlib import sha256
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from interlock.core.definition.program import Plan
+from interlock.core.engine.requirements import asked_inputs
 from interlock.core.engine.settle import awaited
 from interlock.core.run.commands import Claim, Terms
 from interlock.core.run.events import Event, GateResolved, QuestionDeclined, StepCompleted
 from interlock.core.run.notices import Notices, of_output
-from interlock.core.run.outcomes import Decided, Done
+from interlock.core.run.outcomes import Awaited, Decided, Done, NeedStep
 from interlock.core.run.output import Output
 from interlock.core.run.state import RunState
 from interlock.core.run.surface_policy import POLICIES, SurfaceName
@@ -123,7 +125,9 @@ class Attempt:
             commit.add_outputs(run, node, self.number, claim.step, claim.output)
         child = None
         key = None
+        need = decided.awaited
         if decided.blockers:
+            need = _blocked_need(self.plan, decided)
             for event in decided.events:
                 if isinstance(event, GateResolved):
                     key = rejected_key(node, self.number)
@@ -148,7 +152,7 @@ class Attempt:
             kept=variables if child is None else None,
             notices=notices.listed,
             surface=surface,
-            awaited=decided.awaited,
+            awaited=need,
         )
         changes = [commit.finish(key)]
         changes += abandoned_below(self.positions, position, decided, self.now)
@@ -215,6 +219,15 @@ class Attempt:
             successor=self.successor,
         )
         self.positions.append(commit.finish())
+
+
+def _blocked_need(plan: Plan, decided: Decided) -> Awaited:
+    """Return what a blocked attempt leaves awaited, with what its step asks the user."""
+    need = decided.awaited
+    if not isinstance(need, NeedStep):
+        return need
+    asks = tuple(asked.question.id for asked in decided.unanswered)
+    return replace(need, asks=asks or asked_inputs(plan, decided.state, need.step))
 
 
 def request_digest(request: Mapping[str, Json]) -> bytes:

@@ -134,6 +134,12 @@ def open_inputs(plan: Plan, state: RunState, step: Step, terms: Terms) -> tuple[
     return _own_questions(plan, state, step, "", terms, {}, Output()).unanswered
 
 
+def asked_inputs(plan: Plan, state: RunState, step: Step) -> tuple[str, ...]:
+    """Name the step's own questions that wait under the terms of the session."""
+    waiting = open_inputs(plan, state, step, Terms().within(state.terms)) if step.user_input else ()
+    return tuple(asked.question.id for asked in waiting)
+
+
 def _own_questions(
     plan: Plan,
     state: RunState,

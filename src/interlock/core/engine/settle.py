@@ -29,6 +29,7 @@ from interlock.core.engine.gates import (
 from interlock.core.engine.loops import enter_loop, repeat_loop
 from interlock.core.engine.paths.exits import ChosenExit, chosen_exit, deciding_variables, exits, unset_before
 from interlock.core.engine.paths.jumps import gone_back_before, left_unanswered
+from interlock.core.engine.requirements import asked_inputs
 from interlock.core.run import events as e
 from interlock.core.run.outcomes import (
     Awaited,
@@ -148,7 +149,10 @@ def next_event(plan: Plan, state: RunState, policy: SurfacePolicy, now: int) -> 
         case DoStep(step=step):
             key, condition = instance(state, step.id), step.condition
             if holds(condition, scope):
-                return NeedStep(key, step)
+                waits = (
+                    policy.exits != "taken"
+                )  # on execution a question waits from the first blocked attempt
+                return NeedStep(key, step, asked_inputs(plan, state, step) if waits else ())
             if following == f"confirm:{step.id}":
                 following = program.after(following)  # a skipped step is not confirmed
             return e.StepSkipped(key, step.id, following, describe(condition), unset_in(condition, scope))

@@ -19,10 +19,11 @@ from interlock.core.values import Json, Variables
 
 
 class NeedStep(Struct, frozen=True):
-    """The agent must do this step."""
+    """The agent must do this step. `asks` are those of its own questions that wait for the user (rule 28)."""
 
     key: str
     step: Step
+    asks: tuple[str, ...] = ()
 
 
 class NeedAnswer(Struct, frozen=True):

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from interlock.core.run.events import Event
 from interlock.core.run.notices import Notice
-from interlock.core.run.outcomes import Awaited, NeedAnswer, NeedInput
+from interlock.core.run.outcomes import Awaited, NeedAnswer, NeedInput, NeedStep
 from interlock.core.run.output import Output, within_budget
 from interlock.core.run.reasons import Blocker
 from interlock.core.values import Json
@@ -175,8 +175,10 @@ class Commit:
 
 
 def awaiting(awaited: Awaited) -> str:
-    """Return what the inbox shows: the gate or input that the run waits for, if any."""
+    """Return what the inbox shows: the gate, question or input that the run waits for, if any."""
     match awaited:
+        case NeedStep(asks=(first, *_)):
+            return first
         case NeedAnswer():
             return awaited.gate.id
         case NeedInput():

@@ -192,6 +192,24 @@ def test_what_only_the_user_can_give_is_asked_in_the_inbox(tmp_path: Path) -> No
         assert "north" in one.go_on("Done.")["pending"]["prompt"]
 
 
+def test_a_question_in_a_loop_names_its_round_and_item_on_the_screen(tmp_path: Path) -> None:
+    """Rule 16: the same words in another round are another question."""
+    options = [{"id": "yes", "label": "Yes"}, {"id": "no", "label": "No"}]
+    gate = {"type": "gate", "id": "go", "name": "Go", "message": "Go on?", "options": options}
+    each = {"type": "forEach", "items": "hosts", "itemVar": "host", "maxIterations": 5}
+    loop = {"type": "loop", "id": "each", "title": "Each", "loop": each, "body": [gate]}
+    steps = [loop, {"id": "b", "title": "B", "prompt": "B."}]
+    flow = {"id": "my.flow", "name": "Flow", "description": "d", "version": "1.0.0", "steps": steps}
+    (tmp_path / "flow.json").write_text(json.dumps(flow))
+    data = tmp_path / "data"
+    with agent(data, *USER, "--workflows", str(tmp_path / "flow.json")) as one:
+        session = one.start("my.flow", hosts=["a", "b"])["session"]["sessionId"]
+    assert "Go (round 1 of 2: «a»)" in interlock(data, "inbox").out
+    terminal = Terminal(data, "decide", session)
+    assert "Go (round 1 of 2: «a»)" in terminal.until("Your choice: ")
+    assert terminal.interrupt()[0] == 1
+
+
 class Caller:
     """An agent at one of the other surfaces, on a workflow with one gate between two steps."""
 

@@ -48,6 +48,47 @@ def test_an_answer_to_one_round_is_never_one_to_the_next(bench: Bench) -> None:
     assert agent.waiting("deploy") == [second]
 
 
+def test_a_question_in_a_loop_names_its_round_and_item(bench: Bench) -> None:
+    agent = asking_in_rounds(bench)
+    (first,) = agent.waiting("deploy")
+    agent.user_decides("deploy", "yes")
+    agent.ack()
+    agent.ack()
+    (second,) = agent.waiting("deploy")
+    assert [first.name, second.name] == ["Deploy (round 1 of 2: «a»)", "Deploy (round 2 of 2: «b»)"]
+
+
+def test_a_question_of_a_step_in_nested_loops_names_all_its_rounds(bench: Bench) -> None:
+    need = {"reason": "needs_user_approval", "key": "signed", "question": "Wipe it?"}
+    disks = {"type": "forEach", "items": "disks", "itemVar": "disk", "maxIterations": 5}
+    inner = {
+        "type": "loop",
+        "id": "disk",
+        "title": "Disk",
+        "loop": disks,
+        "body": steps("wipe", userInput=[need]),
+    }
+    bench.write(workflow({"type": "loop", "id": "each", "title": "Each", "loop": LOOP, "body": [inner]}))
+    agent = Attacker(bench, "execution", USER)
+    agent.start("test.flow", hosts=["a", "b"], disks=["x"])
+    agent.ack()
+    (asked,) = agent.waiting("signed")
+    assert asked.name == "Wipe (round 1 of 2: «a», round 1 of 1: «x»)"
+
+
+def test_a_gated_checkpoint_names_its_round_and_item(bench: Bench) -> None:
+    body = [gate("deploy", "yes", "no", message="Deploy it?"), *steps("launch")]
+    bench.write(workflow({"type": "loop", "id": "each", "title": "Each", "loop": LOOP, "body": body}))
+    agent = Attacker(bench, "gated")
+    agent.start("test.flow", "main", hosts=["a", "b"])
+    shown = agent.reach("deploy", "main")["checkpoint"]
+    assert (shown["iteration"], shown["item"]) == (1, "a")
+    assert agent.respond("deploy", "yes")["iteration"] == 1
+    agent.do("launch")
+    shown = agent.reach("deploy", "main")["checkpoint"]
+    assert (shown["iteration"], shown["item"]) == (2, "b")
+
+
 def test_a_question_that_has_changed_is_refused_with_what_it_is_now(bench: Bench) -> None:
     agent = asking_in_rounds(bench)
     (asked,) = agent.waiting("deploy")

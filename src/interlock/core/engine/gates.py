@@ -17,13 +17,16 @@ from interlock.core.definition.program import (
     Plan,
     RepeatLoop,
 )
-from interlock.core.definition.prompts import question_text, rendered_option
+from interlock.core.definition.prompts import question_text, rendered_option, text_of
+from interlock.core.definition.quoting import quoted
 from interlock.core.definition.workflow import Gate, Loop, Option, Step, Workflow, walk
 from interlock.core.run import events as e
 from interlock.core.run.questions import Question
 from interlock.core.run.state import RunState, instance
 from interlock.core.values import Json
 from interlock.core.variables.roots import gate_roots, unset_in_question
+
+MOST_OF_ITEM = 100
 
 
 class FoundGate(Struct, frozen=True):
@@ -78,6 +81,18 @@ def round_of(state: RunState, key: str) -> dict[str, Json]:
     frames = state.frames[path.count("/") :]
     items = frames[0].items if frames and frames[0].iteration == number else ()
     return {"iteration": number + 1, **({"item": items[number]} if number < len(items) else {})}
+
+
+def rounds_text(state: RunState, key: str) -> str:
+    """Say for people which rounds an instance belongs to, of the outer loops first, with their items."""
+    places = key.rpartition("::")[0].split("/") if "::" in key else []
+    named: list[str] = []
+    for place, frame in zip(places, state.frames, strict=False):
+        number = int(place.rpartition("@")[2])
+        total = f" of {frame.total}" if frame.total is not None else ""
+        item = f": {quoted(text_of(frame.items[number]), MOST_OF_ITEM)}" if number < len(frame.items) else ""
+        named.append(f"round {number + 1}{total}{item}")
+    return ", ".join(named)
 
 
 def gate_ids(plan: Plan, state: RunState) -> tuple[str, ...]:

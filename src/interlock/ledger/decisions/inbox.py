@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from interlock.core.definition.prompts import effect_text
 from interlock.core.definition.workflow import Option
 from interlock.core.engine.decide import outcome_of
-from interlock.core.engine.gates import question_of
+from interlock.core.engine.gates import question_of, rounds_text
 from interlock.core.engine.requirements import open_inputs
 from interlock.core.run.channels import Channel
 from interlock.core.run.commands import ResolveCheckpoint, Terms
@@ -59,7 +59,10 @@ class AskedQuestion(Shown, frozen=True):
 
 
 class WaitingQuestion(AskedQuestion, frozen=True, kw_only=True):
-    """What a run waits for the user to say. Without options the answer is free text."""
+    """What a run waits for the user to say. Without options the answer is free text.
+
+    In a loop, `name` also says which round and item it is about (rule 16).
+    """
 
     ref: str
     title: str
@@ -147,6 +150,7 @@ def _asked(position: Position, terms: Terms) -> Iterator[WaitingQuestion]:
 
 
 def _waiting(position: Position, question: Question, key: str, since: int) -> WaitingQuestion:
+    rounds = rounds_text(position.state, key)
     return WaitingQuestion(
         session_id=position.session_id,
         run_id=position.run.run_id,
@@ -156,7 +160,7 @@ def _waiting(position: Position, question: Question, key: str, since: int) -> Wa
         shown=question.digest,
         ref=ref_of(position.session_id),
         title=position.session.title,
-        name=question.name,
+        name=f"{question.name} ({rounds})" if rounds else question.name,
         message=question.text,
         options=tuple(map(question_option, question.options)),
         since=since,

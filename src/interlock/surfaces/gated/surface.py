@@ -14,7 +14,7 @@ from interlock.core.definition.prompts import filled_value, remark_text
 from interlock.core.definition.workflow import Activity, Gate
 from interlock.core.engine.decisions import waits_for_user
 from interlock.core.engine.evolve import evolved
-from interlock.core.engine.gates import auto_advances, find_gate, pending_gates, question_of
+from interlock.core.engine.gates import auto_advances, find_gate, pending_gates, question_of, round_of
 from interlock.core.engine.paths.exits import chosen_exit, exits
 from interlock.core.run.commands import Claim, OpenCheckpoint
 from interlock.core.run.events import GateResolved
@@ -278,6 +278,7 @@ class GatedSurface(LedgerSurface):
             return of_refusal(decided, words(decided), progress.token)
         question = question_of(position.plan, decided.state, gate)
         shape = gate_shape(replace(gate, name=question.name, message=question.text, options=question.options))
+        shape |= round_of(decided.state, decided.state.open.key) if decided.state.open else {}
         token, notices = session_slot(decided.state), progress.notices(decided)
         body: dict[str, Json] = {"checkpoint": {**shape, "blocking": gate.blocking}, "session_token": token}
         reply = json_reply(body, token, notices)
@@ -372,5 +373,11 @@ def _ahead(plan: Plan, state: RunState, name: str) -> dict[str, Json]:
 
 
 def _answered_body(plan: Plan, state: RunState, answer: GateResolved, token: str) -> dict[str, Json]:
-    body: dict[str, Json] = {"checkpoint_id": answer.gate, "resolved": True, "session_token": token}
+    about = round_of(state, answer.key)
+    body: dict[str, Json] = {
+        "checkpoint_id": answer.gate,
+        **about,
+        "resolved": True,
+        "session_token": token,
+    }
     return {**body, **_ahead(plan, state, "remaining_checkpoints"), **resolution(answer)}

@@ -51,6 +51,8 @@ def show_question(question: WaitingQuestion, *, among_others: bool = False) -> N
     say(paint(fit(f"{question.ref}  {line_of(question.title)}", width()), "strong"))
     where = f", {question.run_id}, node {question.node}" if among_others else ""
     say(paint(f"{INDENT}{question.id}{where}, {age(question.since)}", "quiet"))
+    if "::" in question.key:  # in a loop the name says which round and item is meant
+        say(paragraph(line_of(question.name), INDENT))
     say(paragraph(question.message, INDENT))
     widest = max((len(option.id) for option in question.options), default=0)
     for option in question.options:

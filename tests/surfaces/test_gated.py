@@ -298,3 +298,58 @@ def test_a_session_moves_between_the_two_surfaces(bench: Bench) -> None:
     other.tell("yield_checkpoint", checkpoint_id="scope")
     other.tell("respond_checkpoint", option_id="yes")
     assert agent.go("build", variables={"risky": True}).fields["pending"] == ["danger"]
+
+
+def in_rounds(bench: Bench) -> SessionAgent:
+    ask = {"type": "gate", "id": "ask", "name": "Ask", "message": "Deploy {{currentItem}}?"}
+    options = [{"id": "yes", "label": "Yes"}, {"id": "no", "label": "No"}]
+    loop = {"type": "forEach", "items": "targets", "maxIterations": 5}
+    body = [*plain_steps("make"), {**ask, "options": options}]
+    bench.write(workflow({"type": "loop", "id": "each", "title": "Each", "loop": loop, "body": body}))
+    agent = gated(bench)
+    agent.call("start_session", workflow_id="test.flow")
+    agent.go("main", variables={"targets": ["test", "staging", "prod"]})
+    return agent
+
+
+@pytest.mark.parametrize("looks_first", [True, False])
+def test_a_repeated_answer_never_answers_the_next_round(bench: Bench, looks_first: bool) -> None:
+    """Rules 13 and 16."""
+    agent, made = in_rounds(bench), manifest("make")
+    if looks_first:
+        agent.tell("get_checkpoint", activity_id="main", checkpoint_id="ask", step_manifest=made)
+    token = agent.token
+    same = {"session_token": token, "checkpoint_id": "ask", "step_manifest": made}
+    first = agent.call("respond_checkpoint", **same, option_id="yes")
+    assert (first.body["iteration"], first.body["item"]) == (1, "test")
+    assert agent.call("respond_checkpoint", **same, option_id="yes").body == first.body
+    other = agent.call("respond_checkpoint", **same, option_id="no")
+    assert (other.code, other.fields["option"]) == ("CHECKPOINT_ALREADY_ANSWERED", "yes")
+    second = agent.tell("respond_checkpoint", checkpoint_id="ask", step_manifest=made, option_id="no")
+    assert (second.body["iteration"], second.body["item"]) == (2, "staging")
+    assert agent.call("respond_checkpoint", **same, option_id="yes").body == first.body
+
+
+def test_a_step_is_sent_back_once_by_one_answer(bench: Bench) -> None:
+    """Rules 13 and 25."""
+    bench.write(workflow(*plain_steps("one", requireConfirmation=True)))
+    agent = gated(bench)
+    agent.call("start_session", workflow_id="test.flow")
+    agent.go("main")
+    answer = {"checkpoint_id": "confirm-one", "option_id": "revise"}
+    before = agent.token
+    first = agent.tell("respond_checkpoint", **answer)
+    assert agent.call("respond_checkpoint", session_token=before, **answer).body == first.body
+    again = agent.tell("respond_checkpoint", **answer)
+    assert again.token != first.token
+    assert agent.call("respond_checkpoint", session_token=before, **answer).body == first.body
+
+
+def test_the_same_token_still_answers_another_checkpoint(bench: Bench) -> None:
+    agent = enter_gather(bench)
+    token = agent.token
+    agent.call("respond_checkpoint", session_token=token, checkpoint_id="scope", option_id="yes")
+    other = agent.call(
+        "respond_checkpoint", session_token=token, checkpoint_id="danger", condition_not_met=True
+    )
+    assert not other.error, other.text

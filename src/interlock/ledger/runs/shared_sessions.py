@@ -304,11 +304,18 @@ def answer_of(ledger: Ledger, position: Position, opening: int) -> GateResolved 
 
 def answer_to(ledger: Ledger, position: Position, key: str) -> GateResolved | None:
     """Return the recorded answer to one instance of a gate in the current visit."""
+    answers = numbered_answers(ledger, position)
+    return next((answer for _, answer in reversed(answers) if answer.key == key), None)
+
+
+def numbered_answers(ledger: Ledger, position: Position) -> list[tuple[int, GateResolved]]:
+    """Return the answers of the current visit in order, each with how many were given before it."""
     with ledger.store.reading() as reader:
-        for event in _of_this_visit(reader, position):
-            if isinstance(event, GateResolved) and event.key == key:
-                return event
-    return None
+        newest_first = [
+            event for event in _of_this_visit(reader, position) if isinstance(event, GateResolved)
+        ]
+    given = position.state.answered
+    return [(given - back, answer) for back, answer in enumerate(newest_first, 1)][::-1]
 
 
 def _of_this_visit(reader: Reader, position: Position) -> Iterator[object]:

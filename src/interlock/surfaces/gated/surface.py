@@ -29,8 +29,8 @@ from interlock.ledger.runs.shared_sessions import (
     Calling,
     SessionCall,
     adoptable,
-    answer_to,
     answered_already,
+    numbered_answers,
     session_slot,
 )
 from interlock.ledger.tokens.tokens import Pointer
@@ -77,7 +77,7 @@ class GatedSurface(LedgerSurface):
 
     def __init__(self, ledger: Ledger) -> None:
         super().__init__(ledger)
-        self.shared = SessionTools(ledger, GATED, next_action, "respond_checkpoint")
+        self.shared = SessionTools(ledger, GATED, next_action)
         self.reading = GatedReading(self.shared)
         self.tools: Mapping[str, Tool] = {tool.name: tool for tool in tools(self, self.shared, self.reading)}
 
@@ -293,9 +293,12 @@ class GatedSurface(LedgerSurface):
         claims = claims_of(params.step_manifest)
         if isinstance(claims, Reply):
             return claims
-        if progress.is_stale:
-            return self.shared.refuse_stale(progress)
         position, progress.beside = progress.position, beside(params, "session_token")
+        if progress.is_stale or progress.pointer.attempt > position.state.answered:
+            return self.shared.refuse_stale(progress)
+        answered = self._answered_since(progress, params)
+        if answered is not None:
+            return answered
         instance = find_gate(position.plan, position.state, params.checkpoint_id)
         gate = instance.gate if instance is not None else None
         decided = self.shared.resolve(progress, gate, params.checkpoint_id, params, call, claims)
@@ -305,12 +308,31 @@ class GatedSurface(LedgerSurface):
             return self._answered_before(progress, params, decided, claims)
         answers = [event for event in decided.events if isinstance(event, GateResolved)]
         answer = next(event for event in reversed(answers) if event.gate == params.checkpoint_id)
-        progress.request = answering(answer.key, params)
+        progress.request = _answering(answer, params, position.state.answered + answers.index(answer))
         token = session_slot(decided.state)
         notices = progress.notices(decided)
-        body = _answered_body(position.plan, decided.state, answer, token)
+        asked_in = evolved(position.state, decided.events[: decided.events.index(answer)])
+        body = _answered_body(position.plan, decided.state, answer, token, asked_in)
         reply = json_reply(body, token, notices)
         return self.shared.record(progress, decided, reply, notices=notices, claims=claims)
+
+    def _answered_since(self, progress: SessionCall, params: p.RespondCheckpoint) -> Reply | None:
+        """Answer a call whose token is older than an answer to its checkpoint in this visit (rule 13).
+
+        It is a repeat, or it means a question that is answered; never does it answer a newer one.
+        """
+        seen, state = progress.pointer.attempt, progress.state
+        if seen == state.answered:
+            return None
+        for number, answer in numbered_answers(self.ledger, progress.position):
+            if number >= seen and answer.gate == params.checkpoint_id:
+                if repeats(answer, params):
+                    return self._repeat(progress, params, number, answer)
+                about = {"checkpoint": answer.gate, "option": answer.option, **round_of(state, answer.key)}
+                refusal = Refusal(Code.CHECKPOINT_ALREADY_ANSWERED, about)
+                progress.refuse(sentence(refusal))
+                return of_refusal(refusal, words(refusal), progress.token)
+        return None
 
     def _answered_before(
         self,
@@ -321,13 +343,19 @@ class GatedSurface(LedgerSurface):
     ) -> Reply:
         """Return what was recorded if the same answer is sent again (rule 13)."""
         key = answered_already(refusal)
-        answer = answer_to(self.ledger, progress.position, key) if key else None
-        if answer is None or not repeats(answer, params):
-            progress.refuse(sentence(refusal), refusal.kept, claims)
-            return of_refusal(refusal, words(refusal), progress.token)
-        progress.request = answering(answer.key, params)
-        body = _answered_body(progress.position.plan, progress.state, answer, progress.token)
-        told = json_reply(body, progress.token)
+        answers = numbered_answers(self.ledger, progress.position) if key else []
+        for number, answer in reversed(answers):
+            if answer.key == key and repeats(answer, params):
+                return self._repeat(progress, params, number, answer)
+        progress.refuse(sentence(refusal), refusal.kept, claims)
+        return of_refusal(refusal, words(refusal), progress.token)
+
+    def _repeat(
+        self, progress: SessionCall, params: p.RespondCheckpoint, number: int, answer: GateResolved
+    ) -> Reply:
+        progress.request = _answering(answer, params, number)
+        state, token = progress.state, progress.token
+        told = json_reply(_answered_body(progress.position.plan, state, answer, token, state), token)
         return self.shared.repeated(progress) or self.shared.told_again(progress, told)
 
 
@@ -372,12 +400,14 @@ def _ahead(plan: Plan, state: RunState, name: str) -> dict[str, Json]:
     return body if chosen is None else {**body, "expected_next": chosen.to}
 
 
-def _answered_body(plan: Plan, state: RunState, answer: GateResolved, token: str) -> dict[str, Json]:
-    about = round_of(state, answer.key)
-    body: dict[str, Json] = {
-        "checkpoint_id": answer.gate,
-        **about,
-        "resolved": True,
-        "session_token": token,
-    }
+def _answered_body(
+    plan: Plan, state: RunState, answer: GateResolved, token: str, asked_in: RunState
+) -> dict[str, Json]:
+    named: dict[str, Json] = {"checkpoint_id": answer.gate, **round_of(asked_in, answer.key)}
+    body: dict[str, Json] = {**named, "resolved": True, "session_token": token}
     return {**body, **_ahead(plan, state, "remaining_checkpoints"), **resolution(answer)}
+
+
+def _answering(answer: GateResolved, call: p.RespondCheckpoint, number: int) -> dict[str, Json]:
+    """Return what a repeated answer is known by; what is sent back is asked and answered again."""
+    return {**answering(answer.key, call), "number": number}

@@ -90,6 +90,16 @@ def reask(story: Story, **values: Any) -> Story:
     return story.when(AcknowledgeStep(story.policy, story.now, TERMS, Output("done"), reask=values))
 
 
+def impossible(story: Story, **values: Any) -> str:
+    """Ask again for what cannot be asked; nothing is changed. Return why."""
+    before = story.state
+    reask(story, **values)
+    assert isinstance(story.outcome, Refusal), story.outcome
+    assert story.outcome.code is Code.REASK_IMPOSSIBLE
+    assert story.state == before
+    return str(story.outcome.about["reason"])
+
+
 def begin(workflow: Workflow, policy: SurfacePolicy, mode: Mode = "guided", **variables: Any) -> Story:
     story = given(workflow, policy, mode).start(**variables)
     if policy in (SESSION, GATED):
@@ -515,12 +525,9 @@ class TestAskingAgain:
         """With these values the question would not apply."""
         gate = Gate("g", "G", "Go?", DEPLOY.options, Compare("risky", "==", True))
         story = begin(one_activity(gate, step("send")), EXECUTION, risky=True)
-        reask(story, risky=False)
-        assert story.state.variables == {"risky": True}
-        assert story.pending == "g"
+        assert "would not be asked at all" in impossible(story, risky=False)
         answer(story, "g", "no")
-        reask(story, risky=False)
-        assert story.state.variables == {"risky": True, "approved": False}
+        assert "would not be asked at all" in impossible(story, risky=False)
 
     @EVERY
     def test_what_only_an_answer_sets_is_not_asked_for_by_value(self, policy: SurfacePolicy) -> None:
@@ -528,18 +535,22 @@ class TestAskingAgain:
         options = (Option("yes", "Yes", effect=Effect({"approved": True})), Option("no", "No"))
         story = begin(one_activity(Gate("g", "G", "Go?", options), step("send")), policy)
         answer(story, "g", "no")
-        reask(story, approved=True)
-        assert "approved" not in story.state.variables
-        assert "'approved' stays as it is" in story.said
+        assert "'approved' is set by the answer to checkpoint 'g'" in impossible(story, approved=True)
 
     @EVERY
     @pytest.mark.parametrize("value", [None, {}], ids=str)
     def test_it_is_not_asked_without_what_it_shows(self, policy: SurfacePolicy, value: Any) -> None:
         story = begin(one_activity(DEPLOY, step("send")), policy, at=STAGING)
         answer(story, "deploy", "yes")
-        reask(story, at=value)
-        assert story.state.variables["at"] == STAGING
-        assert "'at' stays as it is" in story.said
+        assert "it cannot be asked without a value" in impossible(story, at=value)
+
+    @EVERY
+    def test_a_name_that_no_question_shows_is_refused(self, policy: SurfacePolicy) -> None:
+        story = begin(one_activity(DEPLOY, step("send")), policy, at=STAGING)
+        answer(story, "deploy", "yes")
+        text = "No question shows 'att'. Those of a question: at, approved."
+        assert impossible(story, att=PRODUCTION) == text
+        assert impossible(story, at=PRODUCTION, att=PRODUCTION) == text
 
     def test_another_activity_is_gone_back_to(self) -> None:
         plan = Activity("plan", "Plan", (DEPLOY,), transitions=(Transition("ship"),))
@@ -547,7 +558,19 @@ class TestAskingAgain:
             activities(plan, Activity("ship", "Ship", (step("send"), step("last")))), EXECUTION, at=STAGING
         )
         answer(story, "deploy", "yes")
-        reask(story, at=PRODUCTION)
-        assert story.state.variables["at"] == STAGING
-        assert "'at' stays as it is" in story.said
-        assert story.pending == "last", "the rest of the call was done"
+        assert "checkpoint 'deploy' of activity 'plan'" in impossible(story, at=PRODUCTION)
+        assert "reask" not in go_on(story, at=PRODUCTION).said
+
+    def test_it_is_advised_only_where_it_helps(self) -> None:
+        story = begin(one_activity(DEPLOY, step("send"), step("last")), EXECUTION, at=STAGING)
+        answer(story, "deploy", "yes")
+        assert "Sent in reask, 'at' is taken" in go_on(story, at=PRODUCTION, approved=False).said
+        assert "reask" not in go_on(story, at=PRODUCTION).said, "the run is over"
+
+    @pytest.mark.parametrize("policy", [SESSION, GATED])
+    def test_it_is_not_advised_to_a_tool_that_does_not_have_it(self, policy: SurfacePolicy) -> None:
+        story = begin(one_activity(DEPLOY, step("send")), policy, at=STAGING)
+        put(story, "deploy")
+        answer(story, "deploy", "yes", at=PRODUCTION)
+        assert "The value that was sent is ignored" in story.said
+        assert "reask" not in story.said

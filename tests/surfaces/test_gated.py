@@ -135,10 +135,7 @@ def test_answers_take_checkpoints_off_the_list_and_the_last_one_opens_the_exit(b
     answer = agent.go("build", step_manifest=manifest("look", "weigh"), variables={"goal": "g"})
     assert answer.body["id"] == "build"
     kept = "'goal' stays unset: the user was shown it when deciding checkpoint 'scope'."
-    assert answer.warnings == [
-        f"{kept} The value that was sent is ignored. "
-        "Sent in reask, it is taken and its question is asked again."
-    ]
+    assert answer.warnings == [f"{kept} The value that was sent is ignored."]
 
 
 def test_an_answer_that_leads_elsewhere_ends_what_is_pending(bench: Bench) -> None:
@@ -353,3 +350,14 @@ def test_the_same_token_still_answers_another_checkpoint(bench: Bench) -> None:
         "respond_checkpoint", session_token=token, checkpoint_id="danger", condition_not_met=True
     )
     assert not other.error, other.text
+
+
+def test_a_question_of_another_activity_is_not_asked_again_by_reading_it(bench: Bench) -> None:
+    """Rule 26: the call says so, where it once returned the definition."""
+    agent = enter_gather(bench)
+    agent.tell("respond_checkpoint", checkpoint_id="scope", option_id="yes", variables={"goal": "bread"})
+    agent.tell("respond_checkpoint", checkpoint_id="danger", condition_not_met=True)
+    agent.go("build", variables={"parts": ["a"]})
+    answer = agent.tell("get_checkpoint", activity_id="gather", checkpoint_id="scope", reask={"goal": "cake"})
+    assert (answer.code, answer.fields["variables"]) == ("REASK_IMPOSSIBLE", ["goal"])
+    assert "next_activity" in answer.text

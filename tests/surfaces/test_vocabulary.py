@@ -121,6 +121,7 @@ ABOUT: Mapping[Code, list[Mapping[str, Any]]] = {
     ],
     Code.LOOP_ITEMS_REQUIRED: [MISSING],
     Code.CHILD_RUNNING: [{"children": ["helper"]}],
+    Code.REASK_IMPOSSIBLE: [{"reason": "No question shows 'x'.", "variables": ["x"]}],
     Code.VARIABLES_TOO_LARGE: [{"bytes": 300_000, "most": 262_144}],
     Code.GUARD_REFUSED: [{"invariant": "I1", "detail": "gate 'scope' is passed without an answer"}],
 }

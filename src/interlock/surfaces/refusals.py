@@ -69,6 +69,7 @@ _FIELDS: Mapping[Code, tuple[str, ...]] = {
     Code.INPUT_REQUIRED: ("step", "variables", "example"),
     Code.OUTPUT_REQUIRED: ("step", "example", "examples"),
     Code.ROUND_DUE: ("loop", "iteration", "steps"),
+    Code.REASK_IMPOSSIBLE: ("variables",),
     Code.GUARD_REFUSED: ("invariant", "detail"),
 }
 
@@ -121,7 +122,7 @@ def _sentence(refusal: Refusal) -> str:
             return (
                 f"Activity '{about['activity']}' would claim more than {about['limit']} events in one call."
             )
-        case Code.INPUT_REQUIRED | Code.OUTPUT_REQUIRED | Code.LOOP_ITEMS_REQUIRED:
+        case Code.INPUT_REQUIRED | Code.OUTPUT_REQUIRED | Code.LOOP_ITEMS_REQUIRED | Code.REASK_IMPOSSIBLE:
             return _missing(about)
         case Code.VARIABLES_TOO_LARGE:
             return f"The run's variables would have {about['bytes']} bytes; at most {about['most']} are kept."

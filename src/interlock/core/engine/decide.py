@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Literal, TypeAlias, assert_never
 
 import msgspec
@@ -14,7 +15,7 @@ from interlock.core.engine.asking import kept_with, unanswered, with_declines
 from interlock.core.engine.checkpoints import open_checkpoint, resolve_checkpoint, resume_checkpoint
 from interlock.core.engine.claims import gate_open
 from interlock.core.engine.draft import Draft
-from interlock.core.engine.evolve import evolve
+from interlock.core.engine.evolve import evolve, evolved
 from interlock.core.engine.gates import find_gate, loops_around, question_shown
 from interlock.core.engine.loops import again, begun, extent_of, items_of
 from interlock.core.engine.paths.transitions import enter
@@ -54,7 +55,7 @@ from interlock.core.run.surface_policy import EXECUTION
 from interlock.core.values import Variables
 from interlock.core.variables.roots import only_set, unset_in_question
 from interlock.core.variables.typed_values import sound
-from interlock.core.variables.writes import KEPT, owners, unowned
+from interlock.core.variables.writes import owners, unowned
 
 VARIABLES_BYTES = 256 * 1024
 
@@ -73,6 +74,7 @@ def decide(plan: Plan, state: RunState, command: Command, audit: Audit) -> Decid
     outcome = _outcome_or_ask(plan, state, command)
     if isinstance(outcome, Ask):
         return outcome
+    outcome = _with_advice(plan, state, command, outcome)
     return guarded(plan, audit, command, _under_terms(audit, state, command, outcome))
 
 
@@ -195,52 +197,58 @@ def _outcome(plan: Plan, state: RunState, command: Command) -> Decided | Refusal
 def _asked_again(plan: Plan, state: RunState, command: _Progress) -> Decided | Refusal:
     """Ask a question again with new values of what it owns (rule 26); nothing else of the call is done.
 
-    What nobody owns is written like other variables, and what cannot be asked here stays, with a notice.
+    What cannot be asked is refused: the call would otherwise go on with the values as they were.
     """
+    if state.finished:
+        return Refusal(Code.RUN_FINISHED)
     values, notices = sound(plan, command.reask)
-    owned = owners(state)
-    free = {name: value for name, value in values.items() if name not in owned}
-    anew = {name: value for name, value in values.items() if name in owned}
     draft = Draft(plan, state, command.policy, command.now)
-    draft.notices.extend(notices)
-    agent = command.agent if isinstance(command, OpenCheckpoint) else ""
-    shown = _shown_again(draft, anew, agent) if anew and not state.finished else None
-    if shown is None:
-        outcome = outcome_of(plan, state, replace(command, reask={}, variables={**command.variables, **free}))
-        kept = [Notice(KEPT, _not_here(state, name)) for name in anew]
-        return replace(outcome, notices=outcome.notices.plus([*notices, *kept]))
-    draft.record(e.ContextSet({**free, **anew}, "reask"), shown)
+    shown = _shown_again(draft, values, command) if not notices else notices[0].message
+    if isinstance(shown, str):
+        return Refusal(Code.REASK_IMPOSSIBLE, {"reason": shown, "variables": list(command.reask)})
+    draft.record(e.ContextSet(values, "reask"), shown)
     text = f"Checkpoint '{shown.gate}' is asked again. Nothing else of the call was done: send it once more"
     draft.notice("ASKED_AGAIN", f"{text} after the answer.")
     return draft.decided()
 
 
-def _shown_again(draft: Draft, values: Variables, agent: str) -> e.QuestionShown | None:
-    """The question that owns all of these, as it is with the new values; None if it cannot be asked here.
+def _shown_again(draft: Draft, values: Variables, command: _Progress) -> e.QuestionShown | str:
+    """The question that owns all of these, as it is with the new values; or why it cannot be asked here.
 
     It is the only owner, of this visit and round, and still applies: what was shown is changed by asking.
     What only its answers set is not, nor what would be unset: nobody would see the new value.
     """
     plan, state, owned = draft.plan, draft.state, owners(draft.state)
-    paths = {path for name in values for path, _ in owned[name]}
-    if len(paths) != 1 or state.exit_to is not None:
-        return None
+    if unknown := [name for name in values if name not in owned]:
+        known = f"Those of a question: {', '.join(owned)}" if owned else "No question was put yet"
+        return f"No question shows '{unknown[0]}'. {known}."
+    named, paths = _listed(values), {path for name in values for path, _ in owned[name]}
+    questions = _listed(path.rpartition("/")[2] for path in paths)
+    if len(paths) != 1:
+        return f"{named} belongs to more than one question: {questions}."
     path = paths.pop()
-    owner = state.shown.get(path)
-    found = find_gate(plan, state, path.partition("/")[2])
-    if owner is None or owner.visit != state.visit or found is None:
-        return None
-    if not values.keys().isdisjoint(only_set(found.gate)):
-        return None
-    if state.open is not None and state.open.key != owner.key:
-        return None
+    activity, _, gate_id = path.partition("/")
+    owner, found = state.shown.get(path), find_gate(plan, state, gate_id)
+    if isinstance(command, OpenCheckpoint) and command.gate != gate_id:
+        return f"{named} belongs to checkpoint {questions}, and not to '{command.gate}'."
+    if found is not None and not values.keys().isdisjoint(only_set(found.gate)):
+        return f"{named} is set by the answer to checkpoint {questions}, and by nothing else."
+    if owner is None or owner.visit != state.visit or found is None or state.exit_to is not None:
+        return (
+            f"{named} belongs to checkpoint {questions} of activity '{activity}', which cannot ask again now."
+        )
+    if (opened := state.open) is not None and opened.key != owner.key:
+        return f"Checkpoint '{opened.gate}' is open, and is answered first."
     here = replace(state, frames=state.frames[: len(loops_around(plan, state, found))])
+    if instance(here, found.gate.id) != owner.key:
+        return f"{named} belongs to checkpoint {questions} of a round that is over."
     changed = evolve(state, e.ContextSet(values))
     scope = plan.scope(changed.variables)
-    if instance(here, found.gate.id) != owner.key or not holds(found.gate.condition, scope):
-        return None
+    if not holds(found.gate.condition, scope):
+        return f"With this value of {named} checkpoint {questions} would not be asked at all."
     if None in values.values() or unset_in_question(scope, found.gate):
-        return None
+        return f"Checkpoint {questions} shows {named}: it cannot be asked without a value."
+    agent = command.agent if isinstance(command, OpenCheckpoint) else ""
     return question_shown(
         plan,
         changed,
@@ -249,15 +257,38 @@ def _shown_again(draft: Draft, values: Variables, agent: str) -> e.QuestionShown
         draft.now,
         draft.policy.name,
         confirms=found.confirms,
-        agent=agent or (state.open.agent if state.open else ""),
+        agent=agent or (opened.agent if opened else ""),
     )
 
 
-def _not_here(state: RunState, name: str) -> str:
-    questions = ", ".join(dict.fromkeys(f"'{path.rpartition('/')[2]}'" for path, _ in owners(state)[name]))
-    return (
-        f"'{name}' stays as it is: it cannot be asked for again here. It belongs to checkpoint {questions}."
-    )
+def _listed(ids: Iterable[str]) -> str:
+    return ", ".join(f"'{name}'" for name in ids)
+
+
+def _with_advice(
+    plan: Plan, state: RunState, command: Command, outcome: Decided | Refusal
+) -> Decided | Refusal:
+    """Say which of the values that were kept can be sent in `reask`, where the tool has that parameter."""
+    if isinstance(command, (StartRun, StartChild, ReturnChild, AbandonRun, ResolveGap)):
+        return outcome
+    if command.policy.exits == "claimed" and not isinstance(command, OpenCheckpoint):
+        return outcome
+    after = outcome.state if isinstance(outcome, Decided) else evolved(state, outcome.kept)
+    if not command.variables or after.finished:
+        return outcome
+    sent, owned = sound(plan, command.variables)[0], owners(after)
+    draft = Draft(plan, after, command.policy, command.now)
+    askable = [
+        name
+        for name, value in sent.items()
+        if name in owned
+        and after.variables.get(name) != value
+        and not isinstance(_shown_again(draft, {name: value}, command), str)
+    ]
+    if not askable:
+        return outcome
+    text = f"Sent in reask, {_listed(askable)} is taken and its question is asked again."
+    return replace(outcome, notices=outcome.notices.plus([Notice("REASK", text)]))
 
 
 def _abandoning(

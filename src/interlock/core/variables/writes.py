@@ -92,7 +92,7 @@ def kept_notices(plan: Plan, state: RunState, sent: Variables) -> Iterator[Notic
             yield Notice(KEPT, f"'{name}' stays {stays}: {setter}. The value that was sent is ignored.")
             continue
         text = f"'{name}' stays {stays}: {why_owned(state, name)}. The value that was sent is ignored."
-        yield Notice(KEPT, f"{text} Sent in reask, it is taken and its question is asked again.")
+        yield Notice(KEPT, text)
 
 
 def _only_setter(plan: Plan, state: RunState, name: str) -> str:

@@ -37,6 +37,11 @@ def _next_action(refusal: Refusal) -> str:
             return f"Send in context: {shape(refusal.about)}."
         case Code.GUARD_REFUSED:
             return REPORT
+        case Code.REASK_IMPOSSIBLE:
+            return (
+                "Send the call without reask to go on with what was decided. To ask anew, go back to a "
+                "stateToken from before the question."
+            )
         case Code.VARIABLES_TOO_LARGE:
             return "Send less in context: keep large data in files, and null for a key that is done with."
         case Code.OUTPUT_REQUIRED:

@@ -232,8 +232,10 @@ class GatedSurface(LedgerSurface):
             names = ", ".join(gate.id for gate in gates)
             known = f"Send one of these as checkpoint_id: {names}." if names else "It has no checkpoints."
             return reading.error_answer("CHECKPOINT_NOT_FOUND", text, known)
+        if params.reask:
+            return self._walk_to(params, gate, call)
         if params.activity_id == reading.state.activity:
-            brings = bool(params.step_manifest or params.variables or params.reask)
+            brings = bool(params.step_manifest or params.variables)
             if brings or is_due(reading.position, gate):
                 return self._walk_to(params, gate, call)
         shape = {**presented_gate(reading, gate), "blocking": gate.blocking}

@@ -122,9 +122,16 @@ def command_of(
                 reask=params.reask or {},
             )
         case "advance_loop":
-            items = None if params.loop_items is None else tuple(params.loop_items)
-            loop = params.loop_id or ""
-            return AdvanceLoop(NAVIGATION, now, terms, loop, items, variables, params.abandon_children)
+            return AdvanceLoop(
+                policy=NAVIGATION,
+                now=now,
+                terms=terms,
+                loop=params.loop_id or "",
+                items=None if params.loop_items is None else tuple(params.loop_items),
+                variables=variables,
+                abandons=params.abandon_children,
+                reask=params.reask or {},
+            )
         case "abandon":
             return AbandonRun(now, "agent", client, (params.note or "").strip(), params.variables or {})
         case _:

@@ -66,6 +66,11 @@ def _next_action(refusal: Refusal) -> str:
             return f"Complete step '{about['pending_step']}' first."
         case Code.GUARD_REFUSED:
             return REPORT
+        case Code.REASK_IMPOSSIBLE:
+            return (
+                "Send the action without reask to go on with what was decided. To ask anew, go back to a "
+                "state from before the question."
+            )
         case Code.VARIABLES_TOO_LARGE:
             return "Send less in variables: keep large data in files, and null for a name that is done with."
         case Code.OUTPUT_REQUIRED:

@@ -109,7 +109,7 @@ class Checkpoints:
         claims: tuple[c.Claim, ...],
     ) -> Reply:
         """Return what is recorded where the checkpoint was yielded or answered before (rule 13)."""
-        opened = progress.state.active
+        opened = progress.state.active if refusal.code is not Code.REASK_IMPOSSIBLE else None
         if opened is not None and (opened.gate, opened.agent) == (params.checkpoint_id, progress.agent):
             iteration = round_of(progress.state, opened.key).get("iteration")
             progress.request = _asking(opened.key, progress.agent)

@@ -99,6 +99,11 @@ def _next_action(refusal: Refusal) -> str:
             return "Go on with the recorded answer."
         case Code.GUARD_REFUSED:
             return REPORT
+        case Code.REASK_IMPOSSIBLE:
+            return (
+                "Go on without reask. To ask anew what another activity has asked, enter that activity again "
+                "with next_activity."
+            )
         case Code.VARIABLES_TOO_LARGE:
             return "Send less in variables: keep large data in files, and null for a name that is done with."
         case Code.OUTPUT_REQUIRED:

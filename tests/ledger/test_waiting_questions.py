@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
+from interlock.cli.commands.sessions.inbox_ import show_question
+from interlock.cli.screen import clock
 from interlock.core.run.commands import Terms
 from interlock.ledger.decisions.inbox import inbox
 from interlock.ledger.queries.run_lines import RunsWanted, run_lines
@@ -124,3 +128,19 @@ def test_a_session_with_an_open_question_of_a_step_counts_as_waiting(bench: Benc
     agent.user_decides("channel", "beta")
     complete(agent, "publish")
     assert awaiting(agent) == []
+
+
+def test_a_question_that_answers_itself_is_shown_with_its_default_and_its_time(
+    bench: Bench, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Rule 24."""
+    options = [{"id": "now", "label": "Now"}, {"id": "later", "label": "Later"}]
+    timed = {"blocking": False, "defaultOption": "later", "autoAdvanceMs": 30_000}
+    gate = {"type": "gate", "id": "send", "name": "Send", "message": "Send?", "options": options, **timed}
+    bench.write(workflow(gate, *steps("one")))
+    agent = bench.agent()
+    agent.call("start_workflow", workflowId="test.flow")
+    (question,) = inbox(agent.ledger)
+    assert (question.default, question.default_at) == ("later", question.since + 30_000)
+    show_question(question)
+    assert f"Without an answer: later, from {clock(question.default_at)} on." in capsys.readouterr().out

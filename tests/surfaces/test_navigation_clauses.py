@@ -95,7 +95,12 @@ def test_h3_the_default_is_taken_when_the_time_has_passed(bench: Bench, policy: 
     shown = client.situation()["checkpoint"]
     assert (shown["defaultOption"], shown["autoAdvanceMs"]) == ("no", 30000)
     assert client.done("work")["error"]["code"] == "CHECKPOINT_BLOCKING"
+    assert ("complete_step", "work") in listed(client.situation(), "blocked")
     bench.clock.pass_seconds(30)
+    situation = client.situation()
+    assert listed(situation) == [("complete_step", "work")], "what would be accepted is listed"
+    answer = ("respond_to_checkpoint", "soon")
+    assert (answer in listed(situation, "optional")) is (policy != "user")
     done = client.done("work")
     assert done["success"]
     assert "its default 'no' was taken" in done["warnings"][0]["message"]

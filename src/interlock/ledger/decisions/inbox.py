@@ -62,6 +62,7 @@ class WaitingQuestion(AskedQuestion, frozen=True, kw_only=True):
     """What a run waits for the user to say. Without options the answer is free text.
 
     In a loop, `name` also says which round and item it is about (rule 16).
+    `default` is the option that the agent's next call takes from `default_at` on (rule 24).
     """
 
     ref: str
@@ -70,6 +71,8 @@ class WaitingQuestion(AskedQuestion, frozen=True, kw_only=True):
     message: str
     options: tuple[QuestionOption, ...]
     since: int
+    default: str = ""
+    default_at: int = 0
 
 
 def question_option(option: Option) -> QuestionOption:
@@ -137,6 +140,10 @@ def _asked(position: Position, terms: Terms) -> Iterator[WaitingQuestion]:
     if (opened := state.open) is not None and isinstance(pending, NeedAnswer):
         rendered = question_of(plan, state, pending.gate, pending.confirms)
         question = _waiting(position, rendered, opened.key, opened.opened_at)
+        gate = pending.gate
+        if not gate.blocking and gate.default_option is not None:
+            from_then = opened.opened_at + (gate.auto_advance_ms or 0)
+            question = replace(question, default=gate.default_option, default_at=from_then)
         yield replace(question, message=opened.text, shown=opened.shown)
     # only execution keeps blocked attempts; elsewhere an input waits as soon as its step is pending
     is_held = (

@@ -11,6 +11,7 @@ from interlock.cli.options import json_option, with_ledger
 from interlock.cli.screen import (
     WAITS,
     age,
+    clock,
     fit,
     inform,
     line_of,
@@ -61,3 +62,5 @@ def show_question(question: WaitingQuestion, *, among_others: bool = False) -> N
         under = INDENT + " " * (widest + 2)
         text = paragraph(line_of(option.label + description + effect), under).removeprefix(under)
         say(f"{INDENT}{paint(option.id.ljust(widest), 'accent')}  {text}")
+    if question.default:
+        say(f"{INDENT}Without an answer: {question.default}, from {clock(question.default_at)} on.")

@@ -374,3 +374,18 @@ def test_files_that_cannot_be_loaded_are_counted_as_files(bench: Bench) -> None:
     listed = agent.call("list_workflows")
     assert len(listed["warnings"]) > 1
     assert "\n1 file could not be loaded:\n" in agent.text
+
+
+def test_what_an_open_question_owns_is_ignored_and_said_to_be(bench: Bench) -> None:
+    """Rule 19: the blocked answer says so, and no later one shows it as context."""
+    options = [{"id": "go", "label": "Go"}, {"id": "stop", "label": "Stop"}]
+    ship = {"type": "gate", "id": "ship", "name": "Ship", "message": "Ship {{release}}?", "options": options}
+    bench.write(workflow(ship, *steps("one")))
+    agent = bench.agent()
+    agent.start("test.flow", release="1.0")
+    blocked = agent.ack("no answer yet", release="9.9.9", other="kept")
+    assert blocked["kind"] == "blocked"
+    assert "'release' stays 1.0" in agent.text
+    agent.look()
+    assert "9.9.9" not in agent.text
+    assert "other: kept" in agent.text

@@ -26,8 +26,9 @@ from interlock.core.engine.requirements import DIVERGENCE, examine, observations
 from interlock.core.engine.settle import CIRCLE, REST, consequences, sets_of
 from interlock.core.run import events as e
 from interlock.core.run.commands import AcknowledgeStep, Decision, EnterActivity
-from interlock.core.run.notices import Notices
+from interlock.core.run.notices import Notice, Notices
 from interlock.core.run.outcomes import (
+    Awaited,
     Code,
     Decided,
     Done,
@@ -43,7 +44,8 @@ from interlock.core.run.output import Output
 from interlock.core.run.questions import Unanswered
 from interlock.core.run.reasons import Blocker, BlockerCode, ContextKey, Severity, WorkflowStep, ordered
 from interlock.core.run.state import RunState, instance
-from interlock.core.values import Json
+from interlock.core.values import Json, Variables
+from interlock.core.variables.writes import brought_with, may_set, unowned
 
 GAPS = ("wr.gaps", "wr.contracts.gaps")
 ONLY_GAPS = "The run has ended: its open gaps can be resolved, nothing else of the call was taken."
@@ -100,6 +102,22 @@ def _blocked(
     examples = [blocker.example for blocker in listed if blocker.example is not None]
     about = {"reason": " ".join(blocker.message for blocker in listed), "examples": examples}
     return Refusal(code, about, rejections, unanswered=unanswered)
+
+
+def kept_when_blocked(
+    plan: Plan, state: RunState, need: Awaited, variables: Variables
+) -> tuple[dict[str, Json], list[Notice]]:
+    """Separate what a blocked call has sent for the next one from what is ignored, and say so (rule 19)."""
+    later: set[str] = set()
+    match need:
+        case NeedAnswer(gate=gate):
+            later.update(brought_with(plan, state, gate, variables))
+        case NeedStep(step=step):
+            later.update(name for name in variables if may_set(plan, state, step, name))
+            later.update(wanted.key for wanted in step.user_input if wanted.key)
+    kept = {name: value for name, value in variables.items() if name in later}
+    free, notices = unowned(plan, state, {name: variables[name] for name in variables.keys() - later})
+    return {**kept, **free}, notices
 
 
 def input_required(need: NeedInput, code: Code = Code.INPUT_REQUIRED) -> Refusal:
@@ -281,6 +299,7 @@ def _answer_gate(
     if isinstance(decision, Blocker):
         if not draft.take_expired(need.gate, need.key, need.opened_at, need.confirms):
             question = question_of(draft.plan, draft.state, need.gate, need.confirms)
+            draft.notices.extend(kept_when_blocked(draft.plan, settled, need, ack.variables)[1])
             return _blocked(draft, settled, need, decision, unanswered=(Unanswered(need.key, question),))
         draft.take(ack.variables)
         return draft.decided()

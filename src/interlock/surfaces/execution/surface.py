@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from msgspec.structs import replace
 
 from interlock.authoring.diagnostics.diagnostic import ABSENT, Diagnostic, absence, located
-from interlock.core.engine.acknowledge import resolves_gaps
+from interlock.core.engine.acknowledge import kept_when_blocked, resolves_gaps
 from interlock.core.engine.decide import outcome_of
 from interlock.core.run.commands import AbandonRun, AcknowledgeStep
 from interlock.core.run.notices import Notice
@@ -130,13 +130,14 @@ class ExecutionSurface(LedgerSurface):
             return of_refusal(decided) if isinstance(decided, Refusal) else decided
         view = attempt.view(decided, terms)
         response = answer(view)
+        kept, _ = kept_when_blocked(attempt.plan, decided.state, decided.awaited, variables)
         attempt.record(
             decided,
             response,
             surface="execution",
             notices=view.notices,
             output=output,
-            variables=variables,
+            variables=kept,
         )
         return live(response, self.ledger, attempt.position.handle)
 

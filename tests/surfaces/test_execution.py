@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from interlock.surfaces.registry import build_surface
-from support.harness import Agent, Bench, FormAnswer, gate, steps, workflow
+from support.harness import Agent, Bench, FormAnswer, decision, gate, steps, workflow
 
 FLOW = workflow(*steps("first", "second", "third"))
 
@@ -389,3 +389,16 @@ def test_what_an_open_question_owns_is_ignored_and_said_to_be(bench: Bench) -> N
     agent.look()
     assert "9.9.9" not in agent.text
     assert "other: kept" in agent.text
+
+
+def test_two_decisions_that_differ_are_none(bench: Bench) -> None:
+    """Rule 24: a gate is answered in exactly one way."""
+    bench.write(workflow(gate("ship", "yes", "no"), *steps("one")))
+    agent = bench.agent()
+    begun = agent.start("test.flow")
+    both = [decision("ship", "yes"), decision("ship", "no")]
+    assert agent.ack(artifacts=both, at=begun)["code"] == "VALIDATION_ERROR"
+    assert "'ship'" in agent.text
+    assert agent.look(begun)["pending"]["stepId"] == "ship"
+    agent.ack(artifacts=[decision("ship", "yes"), decision("ship", "yes")], at=begun)
+    assert agent.pending == "one"

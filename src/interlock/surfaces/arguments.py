@@ -8,6 +8,7 @@ from collections.abc import Mapping
 import msgspec
 from msgspec import Struct
 
+from interlock.core.engine.decisions import contradicted
 from interlock.core.run.output import Output
 from interlock.core.values import Json
 
@@ -120,6 +121,9 @@ def read_output(raw: Mapping[str, Json] | None) -> Output | InvalidArgument:
         if not isinstance(artifact.get("kind"), str):
             path = f"output.artifacts[{index}]"
             return InvalidArgument(f"{path} has no kind.", f"{path}.kind", "Give every artifact a kind.")
+    if (twice := contradicted(output)) is not None:
+        message = f"Two decisions on checkpoint '{twice}' name different options; one was made."
+        return InvalidArgument(message, "output.artifacts", "Send the one that the user has made.")
     if depth(output.artifacts) > DEEPEST:
         message = "The artifacts are nested too deeply."
         return InvalidArgument(message, "output.artifacts", "Send flatter values.")

@@ -56,6 +56,16 @@ def reported(output: Output, client: str, *gate_ids: str) -> Decision | None:
     return None
 
 
+def contradicted(output: Output) -> str | None:
+    """Name a question that an output reports two different decisions on (rule 24)."""
+    options: dict[str, Json] = {}
+    for artifact in output.of_kind(DECISION, DECISION_REF):
+        question, option = artifact.get("checkpointId"), artifact.get("optionId")
+        if isinstance(question, str) and options.setdefault(question, option) != option:
+            return question
+    return None
+
+
 def reports(output: Output) -> list[Json]:
     """Name the questions that an output reports decisions on."""
     return [artifact.get("checkpointId") for artifact in output.of_kind(DECISION, DECISION_REF)]

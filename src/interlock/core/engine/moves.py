@@ -127,15 +127,19 @@ def _moves(plan: Plan, state: RunState, pending: Awaited, terms: Terms, decision
             held = f"Must respond to checkpoint '{gate.id}' first"
             blocked = (*_following_step(plan, state, held), *_shut_exits(plan, state, held))
             decided = decisions.get(question_of(plan, state, gate, pending.confirms).digest)
+            options = (decided.option,) if decided else tuple(option.id for option in gate.options)
+            begins = options if state.activity is None else ()  # to begin with one is to choose it
             if decided is None and waits_for_user(state, key, terms):
                 text = f"Checkpoint '{gate.id}' waits for the user's own decision in the inbox."
-                return Moves(blocked=(Move("respond_to_checkpoint", gate.id, reason=text), *blocked))
-            options = (decided.option,) if decided else tuple(option.id for option in gate.options)
+                answer = Move("respond_to_checkpoint", gate.id, reason=text)
+                shut = tuple(Move("transition", activity, reason=text) for activity in begins)
+                return Moves(blocked=(answer, *shut, *blocked))
             offered = None if gate.required else gate
             answer = Move(
                 "respond_to_checkpoint", gate.id, options, gate=offered, is_decided=decided is not None
             )
-            return Moves((answer,), blocked=blocked)
+            open_ways = tuple(Move("transition", activity) for activity in begins)
+            return Moves((answer,), open_ways, blocked)
         case NeedInput(gate=Gate() as gate):
             held = f"Send what the question of checkpoint '{gate.id}' shows first"
             blocked = (*_following_step(plan, state, held), *_shut_exits(plan, state, held))

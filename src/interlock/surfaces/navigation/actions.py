@@ -117,6 +117,7 @@ def command_of(
                 terms=terms,
                 target=params.activity_id or "",
                 variables=variables,
+                decisions=position.decisions,
                 client=client,
                 abandons=params.abandon_children,
                 reask=params.reask or {},

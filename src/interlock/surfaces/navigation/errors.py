@@ -87,6 +87,8 @@ def _next_action(refusal: Refusal) -> str:
             return f"Send one of these as option_id: {names(about, 'options')}."
         case Code.CHECKPOINT_ALREADY_ANSWERED:
             return "Continue with the recorded answer: take one of availableActions."
+        case Code.USER_MUST_DECIDE if "first" in about:
+            return f"Send '{about['first']}' as activity_id."
         case Code.USER_MUST_DECIDE if "decided" in about:
             return f"Send option_id '{about['decided']}'."
         case Code.USER_MUST_DECIDE:

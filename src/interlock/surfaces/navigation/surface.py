@@ -229,6 +229,8 @@ class NavigationSurface(LedgerSurface):
         view = attempt.view(decided, terms)
         answer = next((event.option for event in decided.events if isinstance(event, GateResolved)), None)
         taken = replace(params, option_id=answer)
+        if position.state.open is not None and position.state.activity is None:
+            taken = replace(taken, activity_id=view.state.activity)  # as the user has chosen
         message = completed(view) if position.state.finished else done_message(taken, view)
         situation = situation_of(self.ledger, view, {})
         if position.loaded.branches:

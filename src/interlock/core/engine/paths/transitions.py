@@ -10,13 +10,16 @@ from interlock.core.definition.conditions import describe
 from interlock.core.definition.program import Plan
 from interlock.core.engine.acknowledge import resolve_late
 from interlock.core.engine.claims import Outlook, Walk, gate_open, take_with_claims
+from interlock.core.engine.decisions import counts, resolved, undecided_gap
 from interlock.core.engine.draft import Draft
+from interlock.core.engine.gates import entrance_gate, question_of
 from interlock.core.engine.paths.exits import ChosenExit, chosen_exit, exits
 from interlock.core.engine.paths.jumps import activities_left_out, left_out
 from interlock.core.engine.settle import arrived, consequences, entered, left
 from interlock.core.run import events as e
-from interlock.core.run.commands import EnterActivity
+from interlock.core.run.commands import Decision, EnterActivity
 from interlock.core.run.outcomes import Code, Decided, Done, Exit, NeedAnswer, NeedExit, Refusal
+from interlock.core.run.questions import Unanswered
 from interlock.core.run.state import RunState
 
 
@@ -129,6 +132,8 @@ def _begin(draft: Draft, command: EnterActivity) -> Refusal | None:
     initial, target = draft.plan.workflow.initial, command.target
     if draft.plan.workflow.is_end(target):
         return Refusal(Code.NO_ACTIVITY)
+    if draft.state.open is not None:
+        return _chosen(draft, command)
     if initial is not None and target != initial:
         refusal = _leave_out(draft, command, (Exit(initial, open=True),))
         if refusal is not None:
@@ -140,6 +145,24 @@ def _begin(draft: Draft, command: EnterActivity) -> Refusal | None:
         )
         draft.record(_diverged(f"began with '{target}' instead of '{initial}'"))
     draft.record(entered(draft.plan, draft.state, target, draft.now))
+    return None
+
+
+def _chosen(draft: Draft, command: EnterActivity) -> Refusal | None:
+    """Answer the question which activity to begin with, which another surface has put (rules 34 and 35)."""
+    gate, state = entrance_gate(draft.plan.workflow), draft.state
+    question = question_of(draft.plan, state, gate)
+    decided = command.decisions.get(question.digest)
+    if decided is not None and decided.channel != "elicitation" and decided.option != command.target:
+        about = {"checkpoint": gate.id, "decided": decided.option, "first": decided.option}
+        return Refusal(Code.USER_MUST_DECIDE, about)
+    decision = decided or Decision(command.target, "agent", command.client)
+    if not counts(decision, state, gate.id, command.terms):
+        unanswered = (Unanswered(gate.id, question),)
+        return Refusal(Code.USER_MUST_DECIDE, {"checkpoint": gate.id}, unanswered=unanswered)
+    answer = resolved(draft.plan, state, gate, gate.id, decision, draft.now)
+    draft.record(answer, *undecided_gap(state, answer, None))
+    draft.record(entered(draft.plan, draft.state, decision.option, draft.now))
     return None
 
 

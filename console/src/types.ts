@@ -28,6 +28,8 @@ export interface WaitingQuestion {
   message: string;
   options: Array<QuestionOption>;
   since: number;
+  default: string;
+  defaultAt: number;
 }
 
 export interface QuestionOption {

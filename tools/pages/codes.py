@@ -82,6 +82,7 @@ _NAVIGATION: Mapping[str, str] = {
     "STEP_NOT_FOUND": _SESSION["STEP_NOT_FOUND"],
     "STEP_NOT_PENDING": "Another step comes first.",
     "STEP_ALREADY_COMPLETE": "The step is already complete.",
+    "REASK_IMPOSSIBLE": "No question can be asked again here with what `reask` brings.",
     "VARIABLES_TOO_LARGE": "The variables of the run would be larger than they may be in all.",
     "LOOP_NOT_FOUND": "That loop is not waiting to be advanced.",
     "CHILD_RUNNING": "The run waits for its child; finish it, or send `abandon_children`.",

@@ -392,3 +392,19 @@ def test_what_a_loop_sets_for_each_round_is_not_the_agents(bench: Bench, surface
     agent.walk("launch", env="somewhere", currentIteration=9)
     held("somewhere" not in agent.variables.values(), "the agent has replaced the item of a round")
     held(9 not in agent.variables.values(), "the agent has counted the rounds")
+
+
+@on(*EVERY)
+def test_a_default_whose_time_has_come_does_not_replace_what_the_user_decided(
+    bench: Bench, surface: str
+) -> None:
+    timed = {"blocking": False, "defaultOption": "now", "autoAdvanceMs": 1000}
+    bench.write(workflow(gate("send", "now", "later", **timed), *steps("post", "last")))
+    agent = Attacker(bench, surface, USER)
+    agent.start("test.flow", "main")
+    agent.reach("send", "main")
+    agent.user_decides("send", "later")
+    pass_seconds(bench, 5)
+    agent.walk("post", ">__terminal__")
+    agent.use_decision("send", "later")
+    held([answer.option for answer in agent.decisions("send")] == ["later"], "the server answered instead")

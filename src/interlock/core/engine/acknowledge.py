@@ -55,7 +55,7 @@ def acknowledge(plan: Plan, state: RunState, ack: AcknowledgeStep) -> Decided | 
     """Close whatever is pending; the node fixes what that is (rule 12)."""
     if state.finished:
         return resolve_late(plan, state, ack, ack.output)
-    draft = Draft(plan, state, ack.policy, ack.now)
+    draft = Draft(plan, state, ack.policy, ack.now, ack.decisions)
     for workflow in state.children.values():  # navigation waits for them instead (rule 35)
         draft.notice("CHILD_RUNNING", f"Child '{workflow}' is still running; this run goes on without it.")
     pending = draft.settle()

@@ -40,7 +40,7 @@ def open_checkpoint(plan: Plan, state: RunState, command: OpenCheckpoint) -> Dec
         return Refusal(Code.NO_ACTIVITY)
     if state.finished:
         return Refusal(Code.RUN_FINISHED)
-    draft = Draft(plan, state, command.policy, command.now)
+    draft = Draft(plan, state, command.policy, command.now, command.decisions)
     found = find_gate(plan, state, command.gate)
     if found is None:
         return _not_found(draft, command.gate)
@@ -108,7 +108,7 @@ def _before_showing(draft: Draft, gate: Gate, command: OpenCheckpoint | ResolveC
 
 
 def _copy(draft: Draft) -> Draft:
-    return Draft(draft.plan, draft.state, draft.policy, draft.now)
+    return Draft(draft.plan, draft.state, draft.policy, draft.now, draft.decisions)
 
 
 def _behind(
@@ -153,7 +153,7 @@ def resolve_checkpoint(plan: Plan, state: RunState, command: ResolveCheckpoint) 
     """Answer the open gate, or on `gated` the one that is named and walked to, in exactly one way."""
     if state.finished:
         return Refusal(Code.RUN_FINISHED)
-    draft = Draft(plan, state, command.policy, command.now)
+    draft = Draft(plan, state, command.policy, command.now, command.decisions)
     need = _question_meant(draft, command)
     if isinstance(need, Refusal):
         return need

@@ -339,7 +339,7 @@ def _start(plan: Plan, start: StartRun) -> Decided:
 
 
 def _advance_loop(plan: Plan, state: RunState, command: AdvanceLoop) -> Decided | Refusal:
-    draft = Draft(plan, state, command.policy, command.now)
+    draft = Draft(plan, state, command.policy, command.now, command.decisions)
     draft.take(command.variables)
     draft.take_expired_open()
     pending = _with_items(draft, draft.skip_optional(), command)

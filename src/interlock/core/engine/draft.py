@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 
 from msgspec.structs import replace
 
@@ -10,7 +10,7 @@ from interlock.core.definition.program import Plan
 from interlock.core.definition.workflow import Gate, Step
 from interlock.core.engine.decisions import given, resolved
 from interlock.core.engine.evolve import evolve
-from interlock.core.engine.gates import find_gate, is_expired, question_shown
+from interlock.core.engine.gates import find_gate, is_expired, question_of, question_shown
 from interlock.core.engine.settle import consequences, due_roots, lacking_roots, settle
 from interlock.core.patterns import not_evaluated
 from interlock.core.run import events as e
@@ -29,11 +29,19 @@ from interlock.core.variables.writes import CHANGED, kept_notices, may_set, owne
 class Draft:
     """Collects the events of one command. It never leaves `decide`."""
 
-    def __init__(self, plan: Plan, state: RunState, policy: SurfacePolicy, now: int) -> None:
+    def __init__(
+        self,
+        plan: Plan,
+        state: RunState,
+        policy: SurfacePolicy,
+        now: int,
+        decisions: Mapping[str, Decision] = {},
+    ) -> None:
         self.plan = plan
         self.state = state
         self.policy = policy
         self.now = now
+        self.decisions = decisions
         self.events: list[e.Event] = []
         self.notices: list[Notice] = []
         self.sent: dict[str, Json] = {}
@@ -120,8 +128,13 @@ class Draft:
             self.notice("CHILD_ABANDONED", f"Child '{workflow}' was still running; it is abandoned.")
 
     def take_expired(self, gate: Gate, key: str, opened_at: int, confirms: Step | None = None) -> bool:
-        """Take the default of a gate that has waited long enough, and say so (rule 24)."""
+        """Take the default of a gate that has waited long enough, and say so (rule 24).
+
+        Not where the user has decided meanwhile.
+        """
         if not is_expired(gate, opened_at, self.now):
+            return False
+        if question_of(self.plan, self.state, gate, confirms).digest in self.decisions:
             return False
         agent = self.state.open.agent if self.state.open else ""
         decision = Decision(gate.default_option or "", "server", note="the time to answer has passed")

@@ -104,7 +104,7 @@ def moves(plan: Plan, state: RunState, terms: Terms, decisions: Decisions, now: 
     listed = _moves(plan, state, pending, terms, decisions)
     if not isinstance(pending, NeedAnswer):
         return listed
-    passed = Draft(plan, state, NAVIGATION, now)
+    passed = Draft(plan, state, NAVIGATION, now, decisions)
     if not passed.take_expired(pending.gate, pending.key, pending.opened_at, pending.confirms):
         if pending.gate.required:
             return listed

@@ -184,6 +184,7 @@ class AdvanceLoop(Struct, frozen=True):
     variables: Variables = {}
     abandons: bool = False
     reask: Variables = {}
+    decisions: Mapping[str, Decision] = {}
 
 
 class StartChild(Struct, frozen=True):

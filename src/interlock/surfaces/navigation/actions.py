@@ -132,6 +132,7 @@ def command_of(
                 variables=variables,
                 abandons=params.abandon_children,
                 reask=params.reask or {},
+                decisions=position.decisions,
             )
         case "abandon":
             return AbandonRun(now, "agent", client, (params.note or "").strip(), params.variables or {})

@@ -27,7 +27,7 @@ def enter(plan: Plan, state: RunState, command: EnterActivity) -> Decided | Refu
     """Leave the current activity by an exit it has, and enter the target."""
     if state.finished:
         return resolve_late(plan, state, command, *(claim.output for claim in command.claims))
-    draft = Draft(plan, state, command.policy, command.now)
+    draft = Draft(plan, state, command.policy, command.now, command.decisions)
     if command.policy.exits != "claimed":
         draft.take(command.variables)
         return _entered(draft, command) or draft.decided()

@@ -101,7 +101,10 @@ KEYS = {
         "updatedAt workflowHash workflowId",
     ),
     "notes DONE": ("entries", "notes recordedAt step"),
-    "inbox": ("questions", "id key message name node options ref runId sessionId shown since title"),
+    "inbox": (
+        "questions",
+        "default defaultAt id key message name node options ref runId sessionId shown since title",
+    ),
     "resume exporter": (
         "candidates",
         "ref runId sessionId snippet status title updatedAt whyMatched workflowId",

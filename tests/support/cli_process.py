@@ -15,6 +15,7 @@ import termios
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from tempfile import gettempdir
 from typing import Any
 
 from support import paths
@@ -41,6 +42,9 @@ class Ran:
         return json.loads(self.out)
 
 
+NO_CHECKOUT = gettempdir()  # a session records the git checkout that its client works in
+
+
 def environment(**more: str) -> dict[str, str]:
     kept = {name: value for name, value in os.environ.items() if not name.startswith("INTERLOCK_")}
     return {**kept, "COLUMNS": "80", "TZ": "UTC", **more}
@@ -63,7 +67,12 @@ class Agent:
     def __init__(self, data: Path, *arguments: str) -> None:
         command = [sys.executable, "-m", "interlock", "mcp", "--data-dir", str(data), *arguments]
         self.process = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment(), text=True
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            env=environment(),
+            cwd=NO_CHECKOUT,
+            text=True,
         )
         self.said: dict[str, Any] = {}
         hello = {
@@ -196,6 +205,7 @@ class Terminal:
             stdout=slave,
             stderr=slave,
             env=env,
+            cwd=NO_CHECKOUT,
             start_new_session=True,
             preexec_fn=_at_a_terminal,  # noqa: PLW1509 (no threads here)
         )

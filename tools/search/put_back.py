@@ -71,7 +71,7 @@ EXCEPTIONS = (
     PutBack(
         "a loop that asks is claimed once",
         "engine/claims.py",
-        "if not (frame.asked or loop.steered or any(map(requires_output, steps))):",
+        "if not (frame.asked or loop.steered or any(step.requires_output for step in steps)):",
         "if not loop.steered:",
         "while-after",
         Setting("session"),
@@ -131,9 +131,9 @@ EXCEPTIONS = (
     PutBack(
         "a transitionTo that nobody chose is an exit",
         "engine/paths/jumps.py",
-        "    if goal in (*state.path, state.activity):\n",
+        "    if goal in (*state.path, state.activity):\n        return None\n",
         "    held = [link.to for link in _links(plan, state, state.activity or '') if link.gate]\n"
-        "    if goal in (*state.path, state.activity, *held):\n",
+        "    if goal in (*state.path, state.activity, *held):\n        return None\n",
         "away+gate",
         Setting("session"),
         "jumped",

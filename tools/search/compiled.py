@@ -8,6 +8,7 @@ from typing import Any
 from interlock.core.definition import workflow as core
 from interlock.core.definition.conditions import Compare
 from tools.search.workflows import (
+    DEFAULTS,
     TYPES,
     ActivityData,
     GateData,
@@ -33,7 +34,12 @@ def compiled(data: WorkflowData) -> core.Workflow:
         form="activities" if data.foreign else "steps",
         activities=tuple(_activity(activity) for activity in data.activities),
         initial=data.activities[0].id,
-        variables=tuple(core.Variable(name, TYPES[name], typed=True) for name in names),
+        variables=tuple(
+            core.Variable(
+                name, TYPES[name], typed=True, default=DEFAULTS.get(name), has_default=name in DEFAULTS
+            )
+            for name in names
+        ),
         modes=modes,
     )
 

@@ -35,7 +35,16 @@ from typing import Any, TypeAlias
 
 from tools.search.declared import open_exits, passed_by
 from tools.search.seen import Instance, Owner, Seen, Showing
-from tools.search.workflows import TYPES, LoopData, QuestionData, Test, WorkflowData, placed_steps, questions
+from tools.search.workflows import (
+    DEFAULTS,
+    TYPES,
+    LoopData,
+    QuestionData,
+    Test,
+    WorkflowData,
+    placed_steps,
+    questions,
+)
 
 Event: TypeAlias = Mapping[str, Any]
 
@@ -166,7 +175,7 @@ class _Reading:
 
     def value(self, path: str) -> Any:
         """Return what conditions see under a path; None if it is unset."""
-        value: Any = self.seen.variables
+        value: Any = DEFAULTS | self.seen.variables
         for part in path.split("."):
             value = value.get(part) if isinstance(value, Mapping) else None
         return value

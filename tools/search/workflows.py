@@ -118,10 +118,10 @@ TYPES = {
     "parts": "array",
     "plan": "object",
 }
+DEFAULTS: dict[str, Any] = {"again": True}  # what only answers set: no agent could start the loop
 START: dict[str, Any] = {
     "target": "staging",
     "risky": True,
-    "again": True,
     "places": ["staging", "PRODUCTION"],
     "parts": ["one"],
     "plan": {"host": "staging"},

@@ -126,6 +126,18 @@ def test_a_child_gets_what_is_passed_on_and_returns_what_the_parent_declares(
     assert client.loop()["position"]["loop"]["total"] == 2
 
 
+def test_what_the_parent_passes_on_is_not_replaced_at_the_childs_start(client: NavigationClient) -> None:
+    client.start(tasks=["login"])
+    client.done("analyze")
+    client.respond("yes")
+    client.done("decide")
+    parent = client.go("build")["state"]
+    sent = {"tasks": ["something else"], "more": 1}
+    child = client.call("nav_start", workflow_id="helper", parent_state=parent, initial_variables=sent)
+    assert child["availableActions"]["required"][0]["description"] == 'Help with ["login"].'
+    assert child["warnings"][0]["code"] == "USER_VALUE_KEPT"
+
+
 def test_a_child_that_nobody_triggers_gets_nothing_and_a_warning(client: NavigationClient) -> None:
     parent = client.start(tasks=["login"])
     child = client.call("nav_start", workflow_id="helper", parent_state=parent["state"])

@@ -14,6 +14,7 @@ from interlock.core.run.outcomes import Refusal
 from interlock.core.run.output import Output
 from interlock.core.run.surface_policy import NAVIGATION
 from interlock.core.values import Json
+from interlock.core.variables.writes import KEPT
 from interlock.ledger.attempt import Replayed
 from interlock.ledger.errors import LedgerError
 from interlock.ledger.ledger import Ledger
@@ -119,7 +120,12 @@ class NavigationSurface(LedgerSurface):
                 return position
             parent = position
             passed = passed_on(parent, loaded.workflow.id)
-            variables = {**(passed or {}), **variables}
+            notices += (
+                Notice(KEPT, f"'{name}' is what the parent passes on; the value that was sent is ignored.")
+                for name, value in (passed or {}).items()
+                if variables.get(name, value) != value
+            )
+            variables = {**variables, **(passed or {})}
             if passed is None:
                 text = (
                     f"The parent's activity does not trigger '{loaded.workflow.id}'; nothing was passed on."

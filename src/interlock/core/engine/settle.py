@@ -38,6 +38,7 @@ from interlock.core.run.outcomes import (
     NeedEntry,
     NeedExit,
     NeedInput,
+    NeedLoop,
     NeedStep,
 )
 from interlock.core.run.state import RunState, instance
@@ -188,10 +189,12 @@ def due_roots(plan: Plan, state: RunState, policy: SurfacePolicy, *, decided: bo
 
 
 def lacking_roots(plan: Plan, state: RunState, policy: SurfacePolicy) -> frozenset[str]:
-    """Name what the questions that a run in a loop has come to show and nobody has set."""
+    """Name what a run in a loop waits for: what its questions show and nobody has set, or a list."""
     match next_event(plan, state, policy, 0) if state.frames else None:
-        case NeedInput(gate=Gate(), example=example):
+        case NeedInput(example=example):
             return frozenset(example)
+        case NeedLoop(loop=loop, needs_items=True):
+            return frozenset([root(loop.items or "items")])
         case NeedStep(step=step):
             scope = plan.scope(state.variables)
             paths = (path for need in step.user_input for path in variables_in(need.question))

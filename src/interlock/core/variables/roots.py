@@ -18,7 +18,7 @@ from interlock.core.definition.conditions import (
 )
 from interlock.core.definition.program import Plan
 from interlock.core.definition.prompts import variables_in
-from interlock.core.definition.workflow import Gate, Step, UserInput, Workflow
+from interlock.core.definition.workflow import Gate, Loop, Step, UserInput, Workflow, walk
 from interlock.core.values import Missing
 
 
@@ -50,7 +50,7 @@ def only_set(gate: Gate) -> frozenset[str]:
 def decided_only(plan: Plan) -> Mapping[str, str]:
     """Name the variables that only answers to required gates set, each with such a gate (rule 26).
 
-    Not those that steps or inputs supply, questions show, their own gates go by, or modes do.
+    Not those that steps or inputs supply, questions show, or loops, modes and their own gates go by.
     """
     if plan.decided_only is None:
         activities = plan.workflow.activities
@@ -59,6 +59,8 @@ def decided_only(plan: Plan) -> Mapping[str, str]:
         supplied = {root(need.key or "") for step in steps for need in step.user_input}
         supplied |= {root(mode.activation_variable) for mode in plan.workflow.modes}
         supplied |= {root(path) for gate in gates for path in _text_paths(gate)}
+        items = (item for activity in activities for item in walk(activity.items))
+        supplied |= {root(str(loop.items or loop.count)) for loop in items if isinstance(loop, Loop)}
         plan.decided_only = {
             name: deciding[0][0].id
             for name, deciding in plan.decisions.items()

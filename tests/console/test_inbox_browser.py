@@ -167,7 +167,7 @@ def test_title_icon_and_notification_tell_that_a_question_waits(desk: BrowserDes
     expect(page.locator("link[rel=icon]")).to_have_attribute(
         "href", "/console/icon-1.svg", timeout=PATIENCE_MS
     )
-    assert page.evaluate("window.told") == ["Accept the result"]
+    assert page.evaluate("window.told") == ["Accept the result (round 1)"]
     assert b">1<" in desk.server.request("GET", "/console/icon-1.svg").body
 
 

@@ -42,7 +42,7 @@ async def run(url: str, mode: str) -> None:
 def main() -> None:
     mode = sys.argv[1] if len(sys.argv) > 1 else "auto"
     with TemporaryDirectory() as data:
-        command = [sys.executable, "-m", "interlock", "serve", "--port", "0", "--quiet"]
+        command = [sys.executable, "-m", "interlock", "serve", "--no-auth", "--port", "0", "--quiet"]
         server = subprocess.Popen(
             [*command, "--data-dir", data, "--workflows", str(WORKFLOWS)], stderr=subprocess.PIPE, text=True
         )

@@ -57,5 +57,5 @@ def cases() -> Iterator[Any]:
 def test_a_workflow_walks_to_its_end(tmp_path: Path, folder: Path | None, workflow_id: str) -> None:
     agent = Navigator(caller(client(tmp_path, folder)), NOTES)
     last = agent.walk(workflow_id)
-    assert last["availableActions"] == {"required": [], "optional": [], "blocked": []}
+    assert (last["availableActions"]["required"], last["availableActions"]["blocked"]) == ([], [])
     assert len(agent.taken) > 1

@@ -16,7 +16,7 @@ import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/cli
 const interlock = process.argv[2] ?? 'interlock';
 const workflows = process.argv[3] ?? join(dirname(fileURLToPath(import.meta.url)), 'workflows');
 const data = await mkdtemp(join(tmpdir(), 'interlock-example-'));
-const options = ['serve', '--port', '0', '--quiet', '--data-dir', data, '--workflows', workflows];
+const options = ['serve', '--no-auth', '--port', '0', '--quiet', '--data-dir', data, '--workflows', workflows];
 const server = spawn(interlock, options, { stdio: ['ignore', 'ignore', 'pipe'] });
 const [line] = await new Promise((resolve) => {
   createInterface(server.stderr).once('line', (first) => resolve([first]));

@@ -344,6 +344,7 @@ def test_an_unknown_name_in_an_activity_folder_is_an_error(
 PADDING = {"deep": [1, "two"]}  # of every_field: names that no source type has
 OWN_NAMES = (
     "args",
+    "contextMapping",
     "skillArgs",
     "skill_args",
     "example",

@@ -111,7 +111,7 @@ EXCEPTIONS = (
         "    shown = {path: owner for path, owner in state.shown.items() if not {*owner.roots} & {*delta}}\n"
         "    written = merged(state.variables, delta)\n"
         "    return replace(state, variables=written, decided=decided, shown=shown)\n",
-        "shadowing",
+        "gate+yes-or-nothing",
         Setting("execution"),
         "bent",
     ),

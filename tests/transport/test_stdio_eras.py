@@ -98,6 +98,7 @@ def test_tools_are_listed_with_all_that_is_known_of_them(old: Talk) -> None:
     assert tools[:2] == [
         {
             "name": "echo",
+            "title": "Echo",
             "description": "Echo a text",
             "inputSchema": {
                 "type": "object",
@@ -109,6 +110,7 @@ def test_tools_are_listed_with_all_that_is_known_of_them(old: Talk) -> None:
         },
         {
             "name": "whoami",
+            "title": "Whoami",
             "description": "Tell who calls",
             "inputSchema": {"type": "object", "properties": {}, "additionalProperties": False},
             "outputSchema": {"type": "object"},

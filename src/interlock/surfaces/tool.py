@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar, get_type_hints
 
 import msgspec
 from msgspec import Struct
@@ -37,7 +37,7 @@ class Tool(Struct, frozen=True):
     name: str
     description: str
     params: type[Struct]
-    handler: Callable[[Any, Call], Outcome]
+    handler: Callable[..., Outcome]
     input_schema: Mapping[str, Json] | None = None
     output_schema: Mapping[str, Json] | None = None
     read_only: bool = False
@@ -53,6 +53,55 @@ class Tool(Struct, frozen=True):
         from interlock.surfaces.input_schema import input_schema
 
         return input_schema(self.params)
+
+    @property
+    def title(self) -> str:
+        """The name as people read it."""
+        return self.name.replace("_", " ").capitalize()
+
+
+Handler = TypeVar("Handler", bound=Callable[[Any, Any, Call], Outcome])
+
+
+def tool(
+    *,
+    read_only: bool = False,
+    idempotent: bool = False,
+    listed: bool = True,
+    uses_store: bool = True,
+    input_schema: Mapping[str, Json] | None = None,
+    output_schema: Mapping[str, Json] | None = None,
+    examples: Mapping[str, Json] | None = None,
+) -> Callable[[Handler], Handler]:
+    """Declare a method as the tool of its name. An agent reads its docstring, and sends its `params`."""
+
+    def declared(handler: Handler) -> Handler:
+        handler.__dict__["tool"] = Tool(
+            name=handler.__name__,
+            description=" ".join((handler.__doc__ or "").split()),
+            params=get_type_hints(handler)["params"],
+            handler=handler,
+            input_schema=input_schema,
+            output_schema=output_schema,
+            read_only=read_only,
+            idempotent=idempotent,
+            examples=examples or {},
+            listed=listed,
+            uses_store=uses_store,
+        )
+        return handler
+
+    return declared
+
+
+def tools_of(*parts: object) -> dict[str, Tool]:
+    """Return the tools that the classes of these objects declare, in the order of their declaration."""
+    return {
+        name: replace(member.tool, handler=getattr(part, name))
+        for part in parts
+        for name, member in vars(type(part)).items()
+        if hasattr(member, "tool")
+    }
 
 
 class Surface(Protocol):

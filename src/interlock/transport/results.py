@@ -20,7 +20,7 @@ from interlock.transport.rpc import INVALID_PARAMS, METHOD_NOT_FOUND, Params
 JsonObject: TypeAlias = dict[str, Any]
 
 ANNOTATIONS_SINCE = "2025-03-26"
-STRUCTURE_SINCE = ELICITATION_SINCE = "2025-06-18"
+STRUCTURE_SINCE = ELICITATION_SINCE = TITLES_SINCE = "2025-06-18"
 ADDRESSES_SINCE = "2025-11-25"
 
 PREFIX = "io.modelcontextprotocol/"  # of the keys in `_meta` that every modern request carries
@@ -59,7 +59,10 @@ def listed_tools(surface: Surface, version: str) -> list[JsonObject]:
     for tool in surface.tools.values():
         if not tool.listed:
             continue
-        entry: JsonObject = {"name": tool.name, "description": tool.description}
+        entry: JsonObject = {"name": tool.name}
+        if version >= TITLES_SINCE:
+            entry["title"] = tool.title
+        entry["description"] = tool.description
         entry["inputSchema"] = tool.argument_schema()
         if tool.output_schema is not None and version >= STRUCTURE_SINCE:
             entry["outputSchema"] = tool.output_schema

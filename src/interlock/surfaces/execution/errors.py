@@ -14,6 +14,7 @@ from interlock.core.values import Json
 from interlock.ledger.errors import LedgerError
 from interlock.surfaces.call import Reply
 from interlock.surfaces.refusals import INBOX, REPORT, Words, fields, only_the_user_answers, sentence, shape
+from interlock.surfaces.tool import Tool
 
 FIND = "Use resume_session to find the run and continue from the token it returns, or start a new one."
 READABLE = "It cannot go on; continue_workflow with only stateToken shows what was done."
@@ -182,3 +183,19 @@ def invalid(
     if template is not None:
         details["correctTemplate"] = template
     return envelope("VALIDATION_ERROR", message, next_action, details=details)
+
+
+def template_of(tool: Tool) -> Mapping[str, Json]:
+    """Return a call to fill in: each parameter with a placeholder of its type."""
+    properties = tool.argument_schema()["properties"]
+    assert isinstance(properties, Mapping)
+    template: dict[str, Json] = {}
+    for name, schema in properties.items():
+        match schema:
+            case {"enum": list(choices)}:
+                template[name] = f"<{' | '.join(map(str, choices))}>"
+            case {"type": json_type}:
+                template[name] = f"<{json_type}>"
+            case _:
+                template[name] = "<value>"
+    return template

@@ -26,13 +26,14 @@ from interlock.surfaces.call import Call, Elicit, Outcome, Reply, Wait
 from interlock.surfaces.elicitation import decided_with_user
 from interlock.surfaces.execution import params as p
 from interlock.surfaces.execution.catalogue import described, listing_reply
-from interlock.surfaces.execution.errors import envelope, invalid, of_error, of_refusal
+from interlock.surfaces.execution.errors import envelope, invalid, of_error, of_refusal, template_of
+from interlock.surfaces.execution.instructions import INSTRUCTIONS, PROMPTS
 from interlock.surfaces.execution.render import answer, kept_reply
+from interlock.surfaces.execution.result_schema import RESULT
 from interlock.surfaces.execution.resuming import resumed
-from interlock.surfaces.execution.tools import INSTRUCTIONS, PROMPTS, template_of, tools
 from interlock.surfaces.ledger_surface import LedgerSurface
 from interlock.surfaces.recorded import body_of, live, repeatable, replayed
-from interlock.surfaces.tool import Tool
+from interlock.surfaces.tool import Tool, tool, tools_of
 
 USED_BEFORE = (
     "This call was made before with other arguments: its recorded answer follows, and what this call sent "
@@ -58,7 +59,7 @@ class ExecutionSurface(LedgerSurface):
 
     def __init__(self, ledger: Ledger) -> None:
         super().__init__(ledger)
-        self.tools = {tool.name: tool for tool in tools(self)}
+        self.tools = tools_of(self)
 
     def invalid(self, tool: Tool, reason: str) -> Outcome:
         error = decoding_error(reason)
@@ -68,14 +69,22 @@ class ExecutionSurface(LedgerSurface):
     def error_reply(self, error: LedgerError) -> Reply:
         return of_error(error)
 
+    @tool(read_only=True, uses_store=False)
     def list_workflows(self, params: p.ListWorkflows, call: Call) -> Outcome:
+        """List the workflows and routines that can be started."""
         return listing_reply(self.ledger.library.listing())
 
+    @tool(read_only=True, uses_store=False)
     def inspect_workflow(self, params: p.InspectWorkflow, call: Call) -> Outcome:
+        """Show what a workflow is for, and with mode preview its steps, before starting it. Runs nothing."""
         loaded = self.ledger.library.load(params.workflowId)
         return _not_loaded(loaded) if isinstance(loaded, Diagnostic) else described(loaded, params.mode)
 
+    @tool(output_schema=RESULT)
     def start_workflow(self, params: p.StartWorkflow, call: Call) -> Outcome:
+        """Start a run. Returns the first pending step and its tokens. Do only that step, then call
+        continue_workflow. Put the goal or ticket into context (title, goal, ticketId).
+        """
         key = repeatable(self.ledger, "start_workflow", params.requestId, params, of_error)
         if isinstance(key, Reply):
             return key
@@ -96,7 +105,14 @@ class ExecutionSurface(LedgerSurface):
         self.ledger.record_start(start, response, key, traced)
         return live(response, self.ledger, start.handle)
 
+    @tool(idempotent=True, output_schema=RESULT)
     def continue_workflow(self, params: p.ContinueWorkflow, call: Call) -> Outcome:
+        """With ackToken: the pending step is done; records output and returns the next step. Repeating the
+        same tokens returns the same answer and advances nothing. Without ackToken: shows the pending step and
+        a recap again and changes nothing; use it after a rewind or when you lost your place. An answer that
+        says BLOCKED says what is missing: call again with the ackToken in it. Stop when the answer says that
+        the workflow is complete.
+        """
         if params.ackToken is None:
             return self._rehydrate(params)
         invalid_context = check_context(params.context) or check_context(params.reask, "reask")
@@ -195,7 +211,11 @@ class ExecutionSurface(LedgerSurface):
             view = replace(view, notices=view.notices.plus([Notice("ARGUMENTS_IGNORED", text)]))
         return live(answer(view), self.ledger, position.handle)
 
+    @tool(idempotent=True)
     def checkpoint_workflow(self, params: p.CheckpointWorkflow, call: Call) -> Outcome:
+        """Keep notes of work in progress without advancing, so that they survive a rewind. Needs stateToken
+        and checkpointToken of one response, or a sessionToken.
+        """
         output = read_output(params.output)
         if isinstance(output, InvalidArgument):
             return _argument_reply(output)
@@ -242,7 +262,9 @@ class ExecutionSurface(LedgerSurface):
         body: dict[str, Json] = {"kind": "ok", "sessionToken": token, "session": {"sessionId": session_id}}
         return Reply(f"Kept in session {session_id}.\n\nsessionToken: {token}", body)
 
+    @tool()
     def start_session(self, params: p.StartSession, call: Call) -> Outcome:
+        """Open a session for notes before any workflow is started."""
         key = repeatable(self.ledger, "start_session", params.requestId, params, of_error)
         if isinstance(key, Reply):
             return key
@@ -256,7 +278,9 @@ class ExecutionSurface(LedgerSurface):
         self.ledger.record_session(new, response, key)
         return live(response, self.ledger, new.handle)
 
+    @tool(read_only=True)
     def resume_session(self, params: p.ResumeSession, call: Call) -> Outcome:
+        """Find earlier work in a new chat, by words or id. Returns tokens to go on with at once."""
         return resumed(self.ledger, params.query or "", params.resumeRef)
 
 

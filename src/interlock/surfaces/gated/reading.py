@@ -13,6 +13,7 @@ from interlock.surfaces.shared.reading_call import ReadingCall, asked_skill
 from interlock.surfaces.shared.replies import as_json
 from interlock.surfaces.shared.session_tools import SessionTools, digest_mark
 from interlock.surfaces.shared.workflow_shapes import summary_shape, workflow_shape
+from interlock.surfaces.tool import tool
 
 
 class GatedReading:
@@ -21,7 +22,9 @@ class GatedReading:
     def __init__(self, tools: SessionTools) -> None:
         self._tools = tools
 
+    @tool(read_only=True)
     def get_workflow(self, params: shared.GetWorkflow, call: Call) -> Outcome:
+        """Rules, variables, modes, initialActivity and activities; summary=false gives all of it."""
         reading = self._tools.reading_call(params.session_token, Calling("get_workflow"))
         if isinstance(reading, Reply):
             return reading
@@ -34,7 +37,9 @@ class GatedReading:
             return reading.json_answer({"id": workflow.id, "digest": mark, "unchanged": True})
         return reading.json_answer({**shape, "digest": mark})
 
+    @tool(read_only=True)
     def get_skills(self, params: p.GetSkills, call: Call) -> Outcome:
+        """The workflow's skills."""
         reading = self._tools.reading_call(params.session_token, Calling("get_skills"))
         if isinstance(reading, Reply):
             return reading
@@ -51,7 +56,9 @@ class GatedReading:
         body: dict[str, Json] = {"scope": "workflow", "skills": skills}
         return reading.json_answer({**body, "failed_skills": failed} if failed else body)
 
+    @tool(read_only=True)
     def get_skill(self, params: shared.GetSessionSkill, call: Call) -> Outcome:
+        """The skill of a step, or of the activity."""
         about = {"step": params.step_id[:128]} if params.step_id else {}
         reading = self._tools.reading_call(params.session_token, Calling("get_skill", about))
         if isinstance(reading, Reply):
@@ -62,7 +69,9 @@ class GatedReading:
         reading, skill = asked
         return reading.json_answer({"skill": _skill_json(reading, skill, [params.known or ""])})
 
+    @tool(read_only=True)
     def get_resource(self, params: p.GetResource, call: Call) -> Outcome:
+        """A resource's text."""
         ref = params.resource_index
         calling = Calling("get_resource", {"resource": ref[:128]})
         reading = self._tools.reading_call(params.session_token, calling)

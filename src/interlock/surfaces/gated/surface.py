@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 from msgspec.structs import replace
 
@@ -39,8 +39,8 @@ from interlock.surfaces.call import Call, Elicit, Outcome, Reply
 from interlock.surfaces.elicitation import decided_with_user
 from interlock.surfaces.gated import params as p
 from interlock.surfaces.gated.errors import next_action, words
+from interlock.surfaces.gated.instructions import INSTRUCTIONS, PROMPTS
 from interlock.surfaces.gated.reading import GatedReading
-from interlock.surfaces.gated.tools import INSTRUCTIONS, PROMPTS, tools
 from interlock.surfaces.ledger_surface import LedgerSurface
 from interlock.surfaces.recorded import repeatable
 from interlock.surfaces.refusals import INBOX, sentence
@@ -59,7 +59,7 @@ from interlock.surfaces.shared.session_tools import (
 )
 from interlock.surfaces.shared.workflow_shapes import activity_shape, gate_shape
 from interlock.surfaces.strict_params import NoParams
-from interlock.surfaces.tool import Tool
+from interlock.surfaces.tool import Tool, tool, tools_of
 
 TAKE_UP = "Call start_session with the workflow_id and the session_token of the candidate that is meant."
 NOT_REACHED = (
@@ -79,7 +79,7 @@ class GatedSurface(LedgerSurface):
         super().__init__(ledger)
         self.shared = SessionTools(ledger, GATED, next_action)
         self.reading = GatedReading(self.shared)
-        self.tools: Mapping[str, Tool] = {tool.name: tool for tool in tools(self, self.shared, self.reading)}
+        self.tools = tools_of(self, self.reading, self.shared)
 
     def invalid(self, tool: Tool, reason: str) -> Outcome:
         return self.shared.invalid(tool, reason)
@@ -87,7 +87,9 @@ class GatedSurface(LedgerSurface):
     def error_reply(self, error: LedgerError) -> Reply:
         return of_error(error)
 
+    @tool(read_only=True, uses_store=False)
     def discover(self, params: NoParams, call: Call) -> Outcome:
+        """Start here: server, version, workflows, and how to work with them."""
         body: dict[str, Json] = {
             "server": SERVER,
             "version": __version__,
@@ -98,7 +100,9 @@ class GatedSurface(LedgerSurface):
         }
         return Reply(as_json(body))
 
+    @tool(read_only=True, uses_store=False)
     def list_workflows(self, params: NoParams, call: Call) -> Outcome:
+        """List the workflows."""
         shadowed: dict[str, list[Json]] = {}
         for hidden_workflow in self.shared.shadowed():
             shadowed.setdefault(hidden_workflow.workflow_id, []).append(hidden_workflow.message)
@@ -115,7 +119,11 @@ class GatedSurface(LedgerSurface):
         ]
         return Reply(as_json(workflows))
 
+    @tool()
     def start_session(self, params: p.StartSession, call: Call) -> Outcome:
+        """Start a session of a workflow, or inherit one by session_token. Returns session_token. With find:
+        lists earlier work.
+        """
         found = self.shared.found(params.find, params.session_token, TAKE_UP)
         if found is not None:
             return found
@@ -158,7 +166,11 @@ class GatedSurface(LedgerSurface):
         )
         return failure("WORKFLOW_MISMATCH", text, f"Send workflow_id '{head.run.workflow_id}'.")
 
+    @tool(idempotent=True)
     def next_activity(self, params: shared.NextActivity, call: Call) -> Outcome:
+        """Leave the current activity, its steps done, and enter the next; returns it whole. The first is
+        initialActivity. Refused while a required checkpoint is pending.
+        """
         if not params.step_manifest and not params.variables:
             reread = self._read_again(params)
             if reread is not None:
@@ -214,12 +226,10 @@ class GatedSurface(LedgerSurface):
         next_action = INBOX if inbox else f"Call respond_checkpoint with checkpoint_id: {first}."
         return failure(refusal.code.value, text, next_action, about, progress.token)
 
+    @tool(idempotent=True)
     def get_checkpoint(self, params: p.GetCheckpoint, call: Call) -> Outcome:
-        """Show a checkpoint of any activity.
-
-        Its question is put where it is due, or where the call claims the steps before it; else looking
-        changes nothing.
-        """
+        """A checkpoint's message and options, for the user; step_manifest claims the steps before it."""
+        # Its question is put where it is due, or where the call claims the steps before it; else never.
         calling = Calling("get_checkpoint", {"checkpoint": params.checkpoint_id[:128]})
         reading = self.shared.reading_call(params.session_token, calling)
         if isinstance(reading, Reply):
@@ -286,7 +296,11 @@ class GatedSurface(LedgerSurface):
         reply = json_reply(body, token, notices)
         return self.shared.record(progress, decided, reply, notices=notices, claims=claims)
 
+    @tool(idempotent=True)
     def respond_checkpoint(self, params: p.RespondCheckpoint, call: Call) -> Outcome:
+        """Answer a pending checkpoint with exactly one of option_id (the user's choice), auto_advance,
+        condition_not_met. It claims the steps before it: send step_manifest. Effects are returned.
+        """
         calling = Calling("respond_checkpoint", {"checkpoint": params.checkpoint_id[:128]})
         progress = self.shared.progress_call(params.session_token, calling, params.variables)
         if isinstance(progress, Reply):

@@ -5,16 +5,14 @@ What answers is imported with the first question, so that listing the tools cost
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
-
-from msgspec import Struct
+from typing import TYPE_CHECKING
 
 from interlock.surfaces.call import Call, Outcome
-from interlock.surfaces.lookup import errors, tools
+from interlock.surfaces.lookup import errors
+from interlock.surfaces.lookup.documented import GET, LIST, NEXT, PROMPTS, VALIDATE, VALIDATE_JSON, documented
 from interlock.surfaces.lookup.params import Get, Next, Validate, ValidateJson, details
 from interlock.surfaces.strict_params import NoParams
-from interlock.surfaces.tool import Profile, Surface, Tool
+from interlock.surfaces.tool import Profile, Surface, Tool, tools_of
 
 if TYPE_CHECKING:
     from interlock.authoring.library import Library
@@ -31,28 +29,16 @@ class LookupSurface(Surface):
         "of all completed steps after every step until isComplete."
     )
     profile: Profile = "lookup"
-    prompt_texts = tools.PROMPTS
+    prompt_texts = PROMPTS
 
     def __init__(self, library: Library) -> None:
         self._library = library
-        self.tools: Mapping[str, Tool] = {
-            "workflow_list": _tool("workflow_list", tools.LIST, NoParams, self.workflow_list),
-            "workflow_get": _tool("workflow_get", tools.get(), Get, self.workflow_get),
-            "workflow_next": _tool("workflow_next", tools.NEXT, Next, self.workflow_next),
-            "workflow_validate": _tool("workflow_validate", tools.VALIDATE, Validate, self.workflow_validate),
-            "workflow_validate_json": _tool(
-                "workflow_validate_json",
-                tools.VALIDATE_JSON,
-                ValidateJson,
-                self.workflow_validate_json,
-                listed=False,
-            ),
-        }
+        self.tools = tools_of(self)
 
     def prompts(self) -> Prompts:
         from interlock.surfaces.prompts import Prompts
 
-        return Prompts(self._library, None, tools.PROMPTS)
+        return Prompts(self._library, None, PROMPTS)
 
     def resources(self) -> Resources:
         from interlock.surfaces.resources import Resources
@@ -71,51 +57,38 @@ class LookupSurface(Surface):
     def failed(self, tool: Tool, error: Exception, reference: str) -> Outcome:
         return errors.internal_error(error, reference)
 
-    def workflow_list(self, _params: NoParams, _call: Call) -> Outcome:
+    @documented(LIST)
+    def workflow_list(self, params: NoParams, call: Call) -> Outcome:
+        """Lists all available workflows"""
         from interlock.surfaces.lookup.answers import list_reply
 
         return list_reply(self._library)
 
-    def workflow_get(self, params: Get, _call: Call) -> Outcome:
+    @documented(GET)
+    def workflow_get(self, params: Get, call: Call) -> Outcome:
+        """Retrieves a specific workflow by ID"""
         from interlock.surfaces.lookup.answers import get_reply
 
         return get_reply(self._library, params)
 
-    def workflow_next(self, params: Next, _call: Call) -> Outcome:
+    @documented(NEXT)
+    def workflow_next(self, params: Next, call: Call) -> Outcome:
+        """Gets the next step guidance based on workflow state"""
         from interlock.surfaces.lookup.answers import next_reply
 
         return next_reply(self._library, params)
 
-    def workflow_validate(self, params: Validate, _call: Call) -> Outcome:
+    @documented(VALIDATE)
+    def workflow_validate(self, params: Validate, call: Call) -> Outcome:
+        """Validates step output against workflow requirements"""
         from interlock.surfaces.lookup.answers import validate_reply
 
         return validate_reply(self._library, params)
 
-    def workflow_validate_json(self, params: ValidateJson, _call: Call) -> Outcome:
+    @documented(VALIDATE_JSON, listed=False)
+    def workflow_validate_json(self, params: ValidateJson, call: Call) -> Outcome:
+        """Validates the JSON text of a workflow"""
         from interlock.surfaces.lookup.answers import reply
         from interlock.surfaces.lookup.checking import checked
 
         return reply(checked(params.workflow_json))
-
-
-def _tool(
-    name: str,
-    listing: tools.ToolListing,
-    params: type[Struct],
-    handler: Callable[[Any, Call], Outcome],
-    *,
-    listed: bool = True,
-) -> Tool:
-    return Tool(
-        name=name,
-        description=listing.description,
-        params=params,
-        handler=handler,
-        input_schema=listing.accepts,
-        output_schema=listing.returns,
-        read_only=True,
-        idempotent=True,
-        examples=listing.examples,
-        listed=listed,
-        uses_store=False,
-    )

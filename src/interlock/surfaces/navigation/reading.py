@@ -20,6 +20,7 @@ from interlock.surfaces.navigation.render import body_reply
 from interlock.surfaces.shared.documents import META
 from interlock.surfaces.shared.workflow_shapes import activity_shape, gate_shape, workflow_shape
 from interlock.surfaces.strict_params import NoParams
+from interlock.surfaces.tool import tool
 
 MOST_ERRORS = 20
 
@@ -31,7 +32,9 @@ class CatalogueTools:
         self.library = library
         self.started = time.monotonic()
 
+    @tool(read_only=True, uses_store=False)
     def list_workflows(self, params: NoParams, call: Call) -> Outcome:
+        """List all workflows."""
         listing = self.library.listing()
         workflows: list[Json] = []
         for entry in listing.entries:
@@ -49,17 +52,23 @@ class CatalogueTools:
             body["shadowed"] = [workflow.message for workflow in listing.shadowed]
         return body_reply(body)
 
+    @tool(read_only=True, uses_store=False)
     def get_workflow(self, params: p.OfWorkflow, call: Call) -> Outcome:
+        """Get a whole workflow definition."""
         loaded = self.library.load(params.workflow_id)
         if isinstance(loaded, Diagnostic):
             return not_loaded(loaded)
         return body_reply(workflow_shape(loaded.workflow))
 
+    @tool(read_only=True, uses_store=False)
     def get_workflow_activity(self, params: p.OfActivity, call: Call) -> Outcome:
+        """Get one activity: steps, checkpoints, loops, transitions."""
         activity = self._activity(params.workflow_id, params.activity_id)
         return activity if isinstance(activity, Reply) else body_reply(activity_shape(activity))
 
+    @tool(read_only=True, uses_store=False)
     def get_checkpoint(self, params: p.OfCheckpoint, call: Call) -> Outcome:
+        """Get a checkpoint's question, options and effects."""
         activity = self._activity(params.workflow_id, params.activity_id)
         if isinstance(activity, Reply):
             return activity
@@ -79,14 +88,18 @@ class CatalogueTools:
             return not_found("ACTIVITY_NOT_FOUND", f"Activity not found: {activity_id}", known)
         return activity
 
+    @tool(read_only=True, uses_store=False)
     def validate_transition(self, params: p.ValidateTransition, call: Call) -> Outcome:
+        """Say whether one activity may lead to another."""
         loaded = self.library.load(params.workflow_id)
         if isinstance(loaded, Diagnostic):
             return not_loaded(loaded)
         reason = _transition_error(loaded.workflow, params.from_activity, params.to_activity)
         return body_reply({"valid": True} if reason is None else {"valid": False, "reason": reason})
 
+    @tool(read_only=True, uses_store=False)
     def health_check(self, params: NoParams, call: Call) -> Outcome:
+        """Say whether the server works."""
         entries = self.library.listing().entries
         body: dict[str, Json] = {
             "status": "healthy",
@@ -98,7 +111,9 @@ class CatalogueTools:
         }
         return body_reply(body)
 
+    @tool(read_only=True, uses_store=False)
     def get_activities(self, params: NoParams, call: Call) -> Outcome:
+        """Start here: match the user's goal to an activity."""
         entries = list(self._entries())
         quick_match = {
             words.lower(): activity.id for _, activity in reversed(entries) for words in activity.recognition
@@ -122,7 +137,9 @@ class CatalogueTools:
         }
         return body_reply(body)
 
+    @tool(read_only=True, uses_store=False)
     def get_activity(self, params: p.GetActivity, call: Call) -> Outcome:
+        """Get an activity of the index."""
         entries = list(self._entries())
         others = (
             (loaded.workflow.id, activity)

@@ -43,6 +43,7 @@ from interlock.surfaces.navigation.actions import (
     request_of,
 )
 from interlock.surfaces.navigation.errors import code_of, failure, not_found, not_loaded, of_error, words
+from interlock.surfaces.navigation.instructions import INSTRUCTIONS, PROMPTS
 from interlock.surfaces.navigation.reading import CatalogueTools
 from interlock.surfaces.navigation.render import (
     Situation,
@@ -56,9 +57,8 @@ from interlock.surfaces.navigation.render import (
 )
 from interlock.surfaces.navigation.situations import run_pointer, situation_at, situation_of, state_pointer
 from interlock.surfaces.navigation.texts import Texts
-from interlock.surfaces.navigation.tools import INSTRUCTIONS, PROMPTS, tools
 from interlock.surfaces.shared.found_work import found_fields
-from interlock.surfaces.tool import Tool
+from interlock.surfaces.tool import Tool, tool, tools_of
 
 TAKE_UP = "Call nav_situation with the state of the candidate that is meant."
 
@@ -86,7 +86,7 @@ class NavigationSurface(LedgerSurface):
         super().__init__(ledger)
         self.reading = CatalogueTools(ledger.library)
         self.texts = Texts(ledger.library)
-        self.tools = {tool.name: tool for tool in tools(self, self.reading, self.texts)}
+        self.tools = tools_of(self, self.reading, self.texts)
 
     def invalid(self, tool: Tool, reason: str) -> Outcome:
         message = f"{tool.name}: {decoding_error(reason)}"
@@ -95,7 +95,9 @@ class NavigationSurface(LedgerSurface):
     def error_reply(self, error: LedgerError) -> Reply:
         return of_error(error)
 
+    @tool()
     def nav_start(self, params: p.NavStart, call: Call) -> Outcome:
+        """Start a workflow (workflow_id), or list earlier work (find)."""
         if params.find is not None:
             found = found_fields(self.ledger, params.find, "nav", "state", TAKE_UP)
             return body_reply({"success": True, **found})
@@ -148,7 +150,9 @@ class NavigationSurface(LedgerSurface):
         self.ledger.record_start(start, response, key, traced)
         return encoded_reply(self.ledger.filled(response, start.handle))
 
+    @tool(read_only=True)
     def nav_situation(self, params: p.NavState, call: Call) -> Outcome:
+        """Show the situation again; takes the token of any surface."""
         located = self._located(params.state)
         if isinstance(located, Reply):
             return located
@@ -158,7 +162,9 @@ class NavigationSurface(LedgerSurface):
         body = {**response_body(situation, situation_line(situation)), "brief": brief}
         return encoded_reply(self.ledger.filled(msgspec.json.encode(body), situation.handle))
 
+    @tool(read_only=True)
     def nav_checkpoint(self, params: p.NavState, call: Call) -> Outcome:
+        """Show the checkpoint that waits for the user."""
         located = self._located(params.state)
         if isinstance(located, Reply):
             return located
@@ -187,7 +193,12 @@ class NavigationSurface(LedgerSurface):
         position = pointer if isinstance(pointer, Reply) else self.ledger.onward(pointer)
         return of_error(position) if isinstance(position, LedgerError) else position
 
+    @tool(idempotent=True)
     def nav_action(self, params: p.NavAction, call: Call) -> Outcome:
+        """Take an available action: complete_step (step_id), respond_to_checkpoint (checkpoint_id, option_id:
+        the user's choice), transition (activity_id), advance_loop (loop_id, loop_items), abandon (note). The
+        same call again returns the same answer; an older state starts a new branch.
+        """
         pointer = state_pointer(self.ledger, params.state)
         if isinstance(pointer, Reply):
             return pointer

@@ -14,6 +14,7 @@ from interlock.surfaces.navigation.errors import not_found, not_loaded
 from interlock.surfaces.navigation.render import body_reply
 from interlock.surfaces.shared.documents import META, Documents
 from interlock.surfaces.strict_params import NoParams
+from interlock.surfaces.tool import tool
 
 
 class Texts:
@@ -22,7 +23,9 @@ class Texts:
     def __init__(self, library: Library) -> None:
         self.library = library
 
+    @tool(read_only=True, uses_store=False)
     def get_skills(self, params: NoParams, call: Call) -> Outcome:
+        """Summarize all skills and what they enable."""
         body: dict[str, Json] = {
             "description": "All skills with what they enable; universal ones serve every workflow.",
             "usage": "Load a skill with get_skill when an activity or a step names it.",
@@ -35,7 +38,9 @@ class Texts:
         }
         return body_reply(body)
 
+    @tool(read_only=True, uses_store=False)
     def list_skills(self, params: p.ListSkills, call: Call) -> Outcome:
+        """List universal skills, and a workflow's own."""
         universal: list[Json] = [skill.ref for loaded in self._meta() for skill in _skills(loaded)]
         body: dict[str, Json] = {"universal": universal}
         if params.workflow_id is None:
@@ -46,7 +51,9 @@ class Texts:
         specific: list[Json] = [skill.ref for skill in self._specific_skills(loaded)]
         return body_reply({**body, "workflow_specific": specific})
 
+    @tool(read_only=True, uses_store=False)
     def get_skill(self, params: p.GetSkill, call: Call) -> Outcome:
+        """Get a skill: the workflow's own, else universal."""
         loaded = self.library.load(params.workflow_id or META)
         if isinstance(loaded, Diagnostic):
             return not_loaded(loaded)
@@ -56,19 +63,29 @@ class Texts:
             return not_found("SKILL_NOT_FOUND", f"Skill not found: {params.skill_id}", known)
         return Reply(skill.text)
 
+    @tool(read_only=True, uses_store=False)
     def list_workflow_resources(self, params: p.OfWorkflow, call: Call) -> Outcome:
+        """List a workflow's resources."""
         return self._document_list(params, "resource", "resources")
 
+    @tool(read_only=True, uses_store=False)
     def get_resource(self, params: p.OfIndex, call: Call) -> Outcome:
+        """Get a resource by index, e.g. 03."""
         return self._document_text(params, "resource", "RESOURCE_NOT_FOUND")
 
+    @tool(read_only=True, uses_store=False)
     def list_templates(self, params: p.OfWorkflow, call: Call) -> Outcome:
+        """List a workflow's templates."""
         return self._document_list(params, "template", "templates")
 
+    @tool(read_only=True, uses_store=False)
     def get_template(self, params: p.OfIndex, call: Call) -> Outcome:
+        """Get a template by index."""
         return self._document_text(params, "template", "TEMPLATE_NOT_FOUND")
 
+    @tool(read_only=True, uses_store=False)
     def discover_resources(self, params: NoParams, call: Call) -> Outcome:
+        """List every workflow, activity, skill, resource and template by id."""
         workflows = [*self._meta(), *self._others()]
         body: dict[str, Json] = {
             "workflows": [entry.id for entry in self.library.listing().entries],

@@ -38,6 +38,7 @@ from interlock.surfaces.shared.replies import failure, json_reply, of_refusal, t
 from interlock.surfaces.shared.resolutions import answering, repeats, resolution
 from interlock.surfaces.shared.session_tools import SessionTools, beside, claims_of
 from interlock.surfaces.shared.workflow_shapes import as_toon
+from interlock.surfaces.tool import tool
 
 YIELDED = (
     "Yield the checkpoint_handle to the orchestrator in a <checkpoint_yield> block and wait; then call "
@@ -53,7 +54,11 @@ class Checkpoints:
         self._tools = tools
         self._ledger = tools.ledger
 
+    @tool()
     def yield_checkpoint(self, params: p.YieldCheckpoint, call: Call) -> Outcome:
+        """Worker: stop at a checkpoint. Hand the checkpoint_handle to the orchestrator and wait. One that is
+        already answered returns its answer.
+        """
         calling = Calling("yield_checkpoint", {"checkpoint": params.checkpoint_id[:128]})
         progress = self._tools.progress_call(params.session_token, calling, params.variables)
         if isinstance(progress, Reply):
@@ -127,7 +132,9 @@ class Checkpoints:
         told = json_reply({**body, "message": message, "session_token": progress.token}, progress.token)
         return self._tools.told_again(progress, told)
 
+    @tool(read_only=True)
     def present_checkpoint(self, params: p.PresentCheckpoint, call: Call) -> Outcome:
+        """Orchestrator: the open checkpoint's message and options, to show to the user."""
         token = params.checkpoint_handle or params.session_token
         if token is None:
             return failure("VALIDATION_ERROR", NEITHER, "Send the checkpoint_handle.")
@@ -149,7 +156,11 @@ class Checkpoints:
         named = f"{named}\nsession_token: {reading.token}"
         return reading.answer(text_reply(f"{as_toon(shape)}\n{listed}\n{named}", reading.token))
 
+    @tool(idempotent=True)
     def respond_checkpoint(self, params: p.RespondCheckpoint, call: Call) -> Outcome:
+        """Orchestrator: answer with exactly one of option_id (the user's choice), auto_advance,
+        condition_not_met. Effects are applied and returned.
+        """
         token = params.checkpoint_handle or params.session_token
         if token is None:
             return failure("VALIDATION_ERROR", NEITHER, "Send the checkpoint_handle.")
@@ -234,7 +245,9 @@ class Checkpoints:
         progress.refuse(sentence(refusal), refusal.kept)
         return of_refusal(refusal, words(refusal), token)
 
+    @tool()
     def resume_checkpoint(self, params: p.ResumeCheckpoint, call: Call) -> Outcome:
+        """Worker: go on after the orchestrator has answered."""
         calling = Calling("resume_checkpoint")
         progress = self._tools.progress_call(params.session_token, calling, params.variables)
         if isinstance(progress, Reply):

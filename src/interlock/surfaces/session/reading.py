@@ -20,6 +20,7 @@ from interlock.surfaces.shared.documents import FoundDocument
 from interlock.surfaces.shared.reading_call import ReadingCall, asked_skill, no_activity
 from interlock.surfaces.shared.session_tools import SessionTools, digest_mark
 from interlock.surfaces.shared.workflow_shapes import activity_shape, as_toon, header_shape, summary_shape
+from interlock.surfaces.tool import tool
 
 FENCE = "\n\n---\n\n"
 
@@ -30,8 +31,11 @@ class SessionReading:
     def __init__(self, tools: SessionTools) -> None:
         self._tools = tools
 
+    @tool(read_only=True)
     def get_workflow(self, params: shared.GetWorkflow, call: Call) -> Outcome:
-        """Return the primary skill, then the definition; each only if the agent does not hold it already."""
+        """The primary skill, then rules, variables, modes, initialActivity and activities; summary=false
+        gives the whole definition.
+        """
         reading = self._unblocked(params.session_token, Calling("get_workflow"))
         if isinstance(reading, Reply):
             return reading
@@ -51,7 +55,9 @@ class SessionReading:
             parts.insert(0, unchanged if held in known else skill.text.rstrip())
         return reading.text_answer(FENCE.join(parts))
 
+    @tool(read_only=True)
     def get_activity(self, params: p.GetActivity, call: Call) -> Outcome:
+        """Worker: the current activity with steps, checkpoints, loops and transitions."""
         reading = self._unblocked(params.session_token, Calling("get_activity"))
         if isinstance(reading, Reply):
             return reading
@@ -73,7 +79,9 @@ class SessionReading:
             definition = self._tools.cached_text(reading, name, lambda: as_toon(activity_shape(kept)))
         return reading.text_answer("\n".join((*lines, "", filled(definition, scope))))
 
+    @tool(read_only=True)
     def get_skills(self, params: p.GetActivity, call: Call) -> Outcome:
+        """The workflow's primary skill."""
         reading = self._unblocked(params.session_token, Calling("get_skills"))
         if isinstance(reading, Reply):
             return reading
@@ -86,7 +94,9 @@ class SessionReading:
             return reading.text_answer(f"{header}\nfailed_skills: {ref}")
         return reading.text_answer(_skill_text(skill, header, params.known, FENCE))
 
+    @tool(read_only=True)
     def get_skill(self, params: shared.GetSessionSkill, call: Call) -> Outcome:
+        """The skill of a step, of the activity, or before any activity of the workflow."""
         about = {"step": params.step_id[:128]} if params.step_id else {}
         reading = self._unblocked(params.session_token, Calling("get_skill", about))
         if isinstance(reading, Reply):
@@ -98,7 +108,9 @@ class SessionReading:
         header = f"session_token: {reading.token}"
         return reading.text_answer(_skill_text(skill, header, params.known, "\n\n"))
 
+    @tool(read_only=True)
     def get_resource(self, params: p.GetResource, call: Call) -> Outcome:
+        """A resource's text."""
         ref = params.resource_id
         reading = self._unblocked(params.session_token, Calling("get_resource", {"resource": ref[:128]}))
         if isinstance(reading, Reply):

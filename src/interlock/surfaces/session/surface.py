@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import msgspec
 
@@ -24,8 +24,8 @@ from interlock.surfaces.recorded import repeatable
 from interlock.surfaces.session import params as p
 from interlock.surfaces.session.checkpoints import Checkpoints
 from interlock.surfaces.session.errors import next_action, words
+from interlock.surfaces.session.instructions import INSTRUCTIONS, PROMPTS
 from interlock.surfaces.session.reading import SessionReading
-from interlock.surfaces.session.tools import INSTRUCTIONS, PROMPTS, tools
 from interlock.surfaces.shared import session_params as shared
 from interlock.surfaces.shared.documents import META
 from interlock.surfaces.shared.reading_call import status_of
@@ -34,7 +34,7 @@ from interlock.surfaces.shared.session_errors import completed
 from interlock.surfaces.shared.session_tools import RECOVERED, SERVER, NotEntered, SessionTools
 from interlock.surfaces.shared.workflow_shapes import as_toon
 from interlock.surfaces.strict_params import NoParams
-from interlock.surfaces.tool import Tool
+from interlock.surfaces.tool import Tool, tool, tools_of
 
 TAKE_UP = "Call start_session with your agent_id and the session_token of the candidate that is meant."
 TAKE_HANDLES = ("present_checkpoint", "respond_checkpoint", "resume_checkpoint")
@@ -52,9 +52,7 @@ class SessionSurface(LedgerSurface):
         self.shared = SessionTools(ledger, SESSION, next_action, *TAKE_HANDLES)
         self.reading = SessionReading(self.shared)
         self.checkpoints = Checkpoints(self.shared)
-        self.tools: Mapping[str, Tool] = {
-            tool.name: tool for tool in tools(self, self.shared, self.reading, self.checkpoints)
-        }
+        self.tools = tools_of(self, self.reading, self.checkpoints, self.shared)
 
     def invalid(self, tool: Tool, reason: str) -> Outcome:
         return self.shared.invalid(tool, reason)
@@ -62,10 +60,14 @@ class SessionSurface(LedgerSurface):
     def error_reply(self, error: LedgerError) -> Reply:
         return of_error(error)
 
+    @tool(read_only=True, uses_store=False)
     def discover(self, params: NoParams, call: Call) -> Outcome:
+        """Start here: server, version, and how to work with it."""
         return Reply(f"server: {SERVER}\nversion: {__version__}\n\n{self.shared.bootstrap()}")
 
+    @tool(read_only=True, uses_store=False)
     def list_workflows(self, params: NoParams, call: Call) -> Outcome:
+        """List workflows: id, title, version, tags."""
         workflows: list[Json] = [
             {"id": entry.id, "title": entry.name, "version": entry.version, "tags": list(entry.tags)}
             for entry in self.shared.visible_workflows()
@@ -73,7 +75,11 @@ class SessionSurface(LedgerSurface):
         shadowed: list[Json] = [workflow.message for workflow in self.shared.shadowed()]
         return Reply(as_toon({"workflows": workflows, **({"shadowed": shadowed} if shadowed else {})}))
 
+    @tool()
     def start_session(self, params: p.StartSession, call: Call) -> Outcome:
+        """Start a session of a workflow, inherit one by session_token, or start a child with
+        parent_session_token. Returns session_token. With find: lists earlier work.
+        """
         found = self.shared.found(params.find, params.session_token, TAKE_UP)
         if found is not None:
             return found
@@ -101,7 +107,11 @@ class SessionSurface(LedgerSurface):
             parent = head
         return self.shared.start(calling, params.agent_id, workflow_id, key, parent)
 
+    @tool(idempotent=True)
     def next_activity(self, params: shared.NextActivity, call: Call) -> Outcome:
+        """Orchestrator: leave the current activity, its steps done, and enter the next. The first is
+        initialActivity. Refused while a checkpoint is unanswered. Then get_activity.
+        """
         entered = self.shared.enter_activity(params, call)
         if isinstance(entered, (Reply, Elicit)):
             return entered
@@ -116,8 +126,10 @@ class SessionSurface(LedgerSurface):
             body["user_note"] = remark_text(state.remark)
         return self.shared.record_entry(entered, body)
 
+    @tool(read_only=True)
     def get_workflow_status(self, params: shared.WithToken, call: Call) -> Outcome:
-        """Return the position of the session; readable at any time, and never traced."""
+        """Where the session stands: status, activity, last checkpoint, parent."""
+        # Readable at any time, and never traced.
         pointer = self.shared.pointer(params.session_token, "get_workflow_status")
         if isinstance(pointer, Reply):
             return pointer

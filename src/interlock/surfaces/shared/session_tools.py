@@ -51,7 +51,7 @@ from interlock.surfaces.shared.replies import failure, json_reply, of_error, wit
 from interlock.surfaces.shared.resolutions import Answering
 from interlock.surfaces.shared.trace_json import trace_segments_json, whole_trace_json
 from interlock.surfaces.strict_params import NoParams
-from interlock.surfaces.tool import Tool
+from interlock.surfaces.tool import Tool, tool
 
 SERVER = "interlock"
 MOST_TEXTS = 256
@@ -110,7 +110,9 @@ class SessionTools:
         text = f"{tool.name}: {decoding_error(reason)}"
         return failure("VALIDATION_ERROR", text, "Correct the arguments and call again.")
 
+    @tool(read_only=True, uses_store=False)
     def health_check(self, params: NoParams, call: Call) -> Outcome:
+        """Server status."""
         body: dict[str, Json] = {
             "status": "healthy",
             "server": SERVER,
@@ -420,9 +422,10 @@ class SessionTools:
         progress.trace_repeat()
         return reply
 
+    @tool(read_only=True)
     def get_trace(self, params: p.GetTrace, call: Call) -> Outcome:
-        """Read the trace; this is the one call that leaves none."""
-        pointer = self.pointer(params.session_token, "get_trace")
+        """The calls of this session, or those that trace tokens name."""
+        pointer = self.pointer(params.session_token, "get_trace")  # the one call that leaves no trace
         if isinstance(pointer, Reply):
             return pointer
         position = self.ledger.at(pointer)

@@ -1,12 +1,11 @@
-"""The tools of the lookup document as data: descriptions, schemas and examples in its own terms.
+"""What the lookup document says of its tools: schemas and examples in its own terms.
 
 `mode` and `context`, which its companion adds, are accepted without being part of its schemas.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from functools import cache
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +14,7 @@ from msgspec import Struct
 
 from interlock.core.values import Json
 from interlock.surfaces.call import PromptTexts
+from interlock.surfaces.tool import Handler, tool
 
 PROMPTS = PromptTexts(
     start='Work through the workflow {id}. Call workflow_get with id "{id}", then workflow_next with '
@@ -30,10 +30,9 @@ _EXAMPLE_ID = "ai-task-implementation"
 _EXAMPLE_NAME = "AI Task Prompt Workflow"
 
 
-class ToolListing(Struct, frozen=True):
-    """The entry of one tool in `tools/list`."""
+class Documented(Struct, frozen=True):
+    """What a tool takes and returns."""
 
-    description: str
     accepts: Schema
     returns: Schema | None = None
     examples: Schema = {}
@@ -64,8 +63,7 @@ def _strings() -> Schema:
 
 _ENTRY = ("id", "name", "description", "category", "version")
 
-LIST = ToolListing(
-    "Lists all available workflows",
+LIST = Documented(
     _object({}),
     _object(
         {
@@ -95,8 +93,7 @@ LIST = ToolListing(
     ),
 )
 
-NEXT = ToolListing(
-    "Gets the next step guidance based on workflow state",
+NEXT = Documented(
     _object(
         {
             "workflowId": _id("The workflow ID"),
@@ -143,8 +140,7 @@ _VERDICT = _object(
     {"valid": {"type": "boolean"}, "issues": _strings(), "suggestions": _strings()}, "valid", closed=False
 )
 
-VALIDATE = ToolListing(
-    "Validates step output against workflow requirements",
+VALIDATE = Documented(
     _object(
         {
             "workflowId": _id("The workflow ID"),
@@ -167,39 +163,10 @@ VALIDATE = ToolListing(
     ),
 )
 
-VALIDATE_JSON = ToolListing(
-    "Validates the JSON text of a workflow",
+VALIDATE_JSON = Documented(
     _object({"workflowJson": {"type": "string", "minLength": 1}}, "workflowJson"),
     _VERDICT,
 )
-
-
-@cache
-def get() -> ToolListing:
-    """The listing of `workflow_get`, whose answer is described by a schema of its own."""
-    return ToolListing(
-        "Retrieves a specific workflow by ID",
-        _object({"id": _id("The workflow ID to retrieve")}, "id"),
-        {"type": "object", "$ref": "workflow.schema.json", "$defs": {"workflow": workflow_schema()}},
-        _example(
-            "workflow_get",
-            {"id": _EXAMPLE_ID},
-            {
-                "id": _EXAMPLE_ID,
-                "name": _EXAMPLE_NAME,
-                "description": "Complete task implementation with verification",
-                "preconditions": ["Task description is clear and complete"],
-                "steps": [
-                    {
-                        "id": "understand",
-                        "title": "Deep understanding of task and codebase",
-                        "prompt": "Analyze the task description...",
-                        "requireConfirmation": True,
-                    }
-                ],
-            },
-        ),
-    )
 
 
 def workflow_schema() -> dict[str, Any]:
@@ -207,3 +174,40 @@ def workflow_schema() -> dict[str, Any]:
     raw = Path(__file__).with_name("workflow.schema.json").read_bytes()
     schema: dict[str, Any] = msgspec.json.decode(raw)
     return schema
+
+
+GET = Documented(
+    _object({"id": _id("The workflow ID to retrieve")}, "id"),
+    {"type": "object", "$ref": "workflow.schema.json", "$defs": {"workflow": workflow_schema()}},
+    _example(
+        "workflow_get",
+        {"id": _EXAMPLE_ID},
+        {
+            "id": _EXAMPLE_ID,
+            "name": _EXAMPLE_NAME,
+            "description": "Complete task implementation with verification",
+            "preconditions": ["Task description is clear and complete"],
+            "steps": [
+                {
+                    "id": "understand",
+                    "title": "Deep understanding of task and codebase",
+                    "prompt": "Analyze the task description...",
+                    "requireConfirmation": True,
+                }
+            ],
+        },
+    ),
+)
+
+
+def documented(document: Documented, *, listed: bool = True) -> Callable[[Handler], Handler]:
+    """Declare a tool as its document describes it. All of them read, and none needs a store."""
+    return tool(
+        read_only=True,
+        idempotent=True,
+        listed=listed,
+        uses_store=False,
+        input_schema=document.accepts,
+        output_schema=document.returns,
+        examples=document.examples,
+    )

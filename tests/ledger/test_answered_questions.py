@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from msgspec.structs import replace
 
 from interlock.core.run import events as e
@@ -34,17 +35,18 @@ def test_an_answer_to_one_round_is_never_one_to_the_next(bench: Bench) -> None:
     (second,) = agent.waiting("deploy")
     assert (first.key, second.key) == ("each@0::deploy", "each@1::deploy")
     assert first.shown == second.shown
-    refused = decide_question(agent.ledger, first, "no")
-    assert isinstance(refused, LedgerError)
-    assert refused.code == "ALREADY_DECIDED"
-    assert refused.details["question"]["key"] == second.key  # type: ignore[index, call-overload]
+    with pytest.raises(LedgerError) as refused:
+        decide_question(agent.ledger, first, "no")
+    assert refused.value.code == "ALREADY_DECIDED"
+    assert refused.value.details["question"]["key"] == second.key  # type: ignore[index, call-overload]
     for other in (
         replace(second, key=first.key),
         replace(second, run_id="run_another"),
         replace(second, node=first.node),
         replace(second, shown="sha256:another"),
     ):
-        assert isinstance(decide_question(agent.ledger, other, "no"), LedgerError)
+        with pytest.raises(LedgerError):
+            decide_question(agent.ledger, other, "no")
     assert agent.waiting("deploy") == [second]
 
 
@@ -92,10 +94,10 @@ def test_a_gated_checkpoint_names_its_round_and_item(bench: Bench) -> None:
 def test_a_question_that_has_changed_is_refused_with_what_it_is_now(bench: Bench) -> None:
     agent = asking_in_rounds(bench)
     (asked,) = agent.waiting("deploy")
-    refused = decide_question(agent.ledger, replace(asked, shown="sha256:another"), "yes")
-    assert isinstance(refused, LedgerError)
-    assert refused.code == "QUESTION_CHANGED"
-    assert refused.details["question"]["message"] == "Deploy it?"  # type: ignore[index, call-overload]
+    with pytest.raises(LedgerError) as refused:
+        decide_question(agent.ledger, replace(asked, shown="sha256:another"), "yes")
+    assert refused.value.code == "QUESTION_CHANGED"
+    assert refused.value.details["question"]["message"] == "Deploy it?"  # type: ignore[index, call-overload]
     assert agent.waiting("deploy") == [asked]
 
 
@@ -113,9 +115,9 @@ def test_the_inbox_shows_the_question_as_it_was_recorded(bench: Bench) -> None:
 
 
 def test_an_answer_to_a_session_that_is_not_there_is_not_recorded(bench: Bench) -> None:
-    refused = decide_question(bench.ledger(), AskedQuestion("sess_none", 1, "deploy", "sha256:x"), "yes")
-    assert isinstance(refused, LedgerError)
-    assert refused.code == "ALREADY_DECIDED"
+    with pytest.raises(LedgerError) as refused:
+        decide_question(bench.ledger(), AskedQuestion("sess_none", 1, "deploy", "sha256:x"), "yes")
+    assert refused.value.code == "ALREADY_DECIDED"
 
 
 def test_a_run_waits_for_what_its_own_surface_says(bench: Bench) -> None:

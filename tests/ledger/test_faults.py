@@ -8,6 +8,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from itertools import count
 from pathlib import Path
 from random import Random
@@ -20,6 +21,7 @@ from interlock.core.run.commands import Terms
 from interlock.core.run.preferences import PRESETS
 from interlock.ledger.decisions.inbox import decide_question, inbox
 from interlock.ledger.decisions.modes import set_global_mode, set_session_mode
+from interlock.ledger.errors import LedgerError
 from interlock.ledger.ledger import Ledger
 from interlock.ledger.log.chain import kind_of
 from interlock.ledger.log.health import examine
@@ -102,7 +104,8 @@ class Caller:
             act()
         except StoreUnavailable:
             self.ended = True
-            act()
+            with suppress(LedgerError):  # it was recorded the first time, and the fault came after
+                act()
 
 
 def pair(at: FormAnswer, kind: str = "ackToken") -> FormAnswer:

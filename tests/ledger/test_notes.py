@@ -23,15 +23,14 @@ def session_id_of(agent: Agent) -> str:
     return session_id
 
 
-def read_notes(agent: Agent, session_id: str, node: int | None = None) -> Notes | LedgerError:
+def read_notes(agent: Agent, session_id: str, node: int | None = None) -> Notes:
     with agent.ledger.store.reading() as reader:
         session = reader.session(session_id)
     assert session is not None
     return notes_of(agent.ledger, session, node)
 
 
-def steps_noted(notes: Notes | LedgerError) -> list[tuple[str, str]]:
-    assert isinstance(notes, Notes)
+def steps_noted(notes: Notes) -> list[tuple[str, str]]:
     return [(entry.step, entry.notes) for entry in notes.entries]
 
 
@@ -57,20 +56,19 @@ def head_node(agent: Agent) -> int:
 
 def test_a_node_that_is_not_there_is_an_error(agent: Agent) -> None:
     agent.start("test.flow")
-    error = read_notes(agent, session_id_of(agent), 99)
-    assert isinstance(error, LedgerError)
-    assert error.code == "NOT_FOUND"
-    assert "99" in error.message
+    with pytest.raises(LedgerError) as error:
+        read_notes(agent, session_id_of(agent), 99)
+    assert error.value.code == "NOT_FOUND"
+    assert "99" in error.value.message
 
 
 def test_a_session_without_a_run_has_only_its_own_notes(agent: Agent) -> None:
     token = agent.call("start_session", title="Think first")["sessionToken"]
     agent.call("checkpoint_workflow", sessionToken=token, output={"notesMarkdown": "an idea"})
     notes = read_notes(agent, session_id_of(agent))
-    assert isinstance(notes, Notes)
     assert (notes.entries, notes.session, notes.workflow_id) == ((), ("an idea",), "")
-    error = read_notes(agent, session_id_of(agent), 0)
-    assert isinstance(error, LedgerError)
+    with pytest.raises(LedgerError):
+        read_notes(agent, session_id_of(agent), 0)
 
 
 def test_notes_come_in_the_order_in_which_they_were_written(agent: Agent) -> None:

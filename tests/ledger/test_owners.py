@@ -54,9 +54,9 @@ def test_a_token_of_another_owner_leads_nowhere(mine: Agent) -> None:
         output={"notesMarkdown": "x"},
     )
     assert answer["code"] == "TOKEN_UNKNOWN_NODE"
-    disclosed = disclose(theirs(mine), tokens["stateToken"])
-    assert isinstance(disclosed, LedgerError)
-    assert disclosed.code == "TOKEN_UNKNOWN_NODE"
+    with pytest.raises(LedgerError) as disclosed:
+        disclose(theirs(mine), tokens["stateToken"])
+    assert disclosed.value.code == "TOKEN_UNKNOWN_NODE"
 
 
 def test_no_question_of_another_owner_finds_it(mine: Agent) -> None:
@@ -67,19 +67,20 @@ def test_no_question_of_another_owner_finds_it(mine: Agent) -> None:
     assert find(other, "needle") == ()
     assert inbox(other) == ()
     for reference in (session_id, run_id, session_id.removeprefix("sess_")[:8]):
-        assert not isinstance(find_session(own, reference), LedgerError)
-        answer = find_session(other, reference)
-        assert isinstance(answer, LedgerError)
-        assert answer.message == f"There is no session {reference}."
+        assert find_session(own, reference).session_id == session_id
+        with pytest.raises(LedgerError) as answer:
+            find_session(other, reference)
+        assert answer.value.message == f"There is no session {reference}."
         assert not is_reference(other, reference)
-    assert isinstance(other.position(session_id), LedgerError)
-    assert isinstance(set_session_mode(other, session_id, PRESETS["never-stop"], "cli"), LedgerError)
+    with pytest.raises(LedgerError):
+        other.position(session_id)
+    with pytest.raises(LedgerError):
+        set_session_mode(other, session_id, PRESETS["never-stop"], "cli")
     collect(own.store, 2**60, 5)
-    told = [find_session(ledger, session_id) for ledger in (own, other)]
-    assert [answer.message for answer in told if isinstance(answer, LedgerError)] == [
-        f"Session {session_id} was removed.",
-        f"There is no session {session_id}.",
-    ]
+    with pytest.raises(LedgerError, match=f"Session {session_id} was removed."):
+        find_session(own, session_id)
+    with pytest.raises(LedgerError, match=f"There is no session {session_id}."):
+        find_session(other, session_id)
 
 
 def test_settings_are_the_owner_s(mine: Agent) -> None:

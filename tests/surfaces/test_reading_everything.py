@@ -14,7 +14,7 @@ from interlock.authoring.library import BUNDLED, Library, Loaded
 from interlock.authoring.sources.sources import Source
 from interlock.core.definition.workflow import Workflow
 from interlock.core.run.commands import Terms
-from interlock.surfaces.call import Call, Reply, RpcError
+from interlock.surfaces.call import Call, Outcome, Refused, Reply, RpcError
 from interlock.surfaces.execution import ExecutionSurface
 from interlock.surfaces.gated import GatedSurface
 from interlock.surfaces.ledger_surface import LedgerSurface
@@ -40,7 +40,10 @@ class Reader:
     def read(self, tool: str, **arguments: Any) -> Reply | None:
         self.called.add(tool)
         params = msgspec.convert(arguments, self.surface.tools[tool].params)
-        outcome = self.surface.tools[tool].handler(params, Call())
+        try:
+            outcome: Outcome = self.surface.tools[tool].handler(params, Call())
+        except Refused as refused:
+            outcome = refused.reply
         assert isinstance(outcome, (Reply, RpcError)), outcome
         if isinstance(outcome, RpcError):
             return None

@@ -302,9 +302,9 @@ def test_only_the_user_resolves_what_was_decided_without_them(bench: Bench) -> N
     assert agent.look(ended)["status"] == "complete"
     (event,) = logged_events(agent.ledger.store, session_id, "gap_resolved")
     assert (event.event.channel, event.event.summary) == ("cli", "Seen.")  # type: ignore[union-attr]
-    again = resolve_gap(agent.ledger, session_id, 0, 1, "Seen.", "cli")
-    assert isinstance(again, LedgerError)
-    assert again.code == "NOT_FOUND"
+    with pytest.raises(LedgerError) as again:
+        resolve_gap(agent.ledger, session_id, 0, 1, "Seen.", "cli")
+    assert again.value.code == "NOT_FOUND"
 
 
 def test_a_gap_of_an_execution_run_waits_for_its_end_and_others_do_not(bench: Bench) -> None:
@@ -313,9 +313,9 @@ def test_a_gap_of_an_execution_run_waits_for_its_end_and_others_do_not(bench: Be
     working.start("test.flow")
     working.ack()
     executing = working.last["session"]["sessionId"]
-    refused = resolve_gap(working.ledger, executing, 0, 1, "Seen.", "cli")
-    assert isinstance(refused, LedgerError)
-    assert refused.code == "CONFLICT"
+    with pytest.raises(LedgerError) as refused:
+        resolve_gap(working.ledger, executing, 0, 1, "Seen.", "cli")
+    assert refused.value.code == "CONFLICT"
     client = NavigationClient(NavigationSurface(bench.ledger("never-stop")))
     client.start("test.flow")
     client.act("respond_to_checkpoint", checkpoint_id="ship", option_id="now")

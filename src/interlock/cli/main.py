@@ -9,7 +9,10 @@ import msgspec
 
 from interlock import __version__
 from interlock.cli.config import BadConfig
-from interlock.cli.screen import CHECK_FAILED, CONFLICT, USAGE
+from interlock.cli.screen import CHECK_FAILED, CONFLICT, NOT_FOUND, USAGE
+
+# What is no longer, or not only, what the user meant.
+MOVED = ("AMBIGUOUS", "CONFLICT", "ALREADY_DECIDED", "QUESTION_CHANGED")
 
 COMMANDS = {
     "Serve": ("mcp", "serve", "auth", "console", "demo"),
@@ -99,8 +102,9 @@ class LazyGroup(click.Group):
                 raise  # a bug
             for_user = known.next_action.replace("Ask the user to run", "Run")
             next_action = "Try again." if known.after_ms else for_user
-            click.echo(f"interlock: {known.message.rstrip('.')}. {next_action}", err=True)
-            ctx.exit(CONFLICT if known.after_ms else CHECK_FAILED)
+            click.echo(f"interlock: {known.message.rstrip('.')}. {next_action}".rstrip(), err=True)
+            moved = known.after_ms or known.code in MOVED
+            ctx.exit(NOT_FOUND if known.code == "NOT_FOUND" else CONFLICT if moved else CHECK_FAILED)
 
 
 AFTER_COMMANDS = """

@@ -44,34 +44,30 @@ class PlayedRun:
         self.handle = handle
 
     @classmethod
-    def started(cls, ledger: Ledger, loaded: Loaded, context: Variables) -> PlayedRun | LedgerError:
+    def started(cls, ledger: Ledger, loaded: Loaded, context: Variables) -> PlayedRun:
         """Start a run."""
         start = ledger.start(loaded, context)
-        if isinstance(start, LedgerError):
-            return start
         ledger.record_start(start)
         return cls(ledger, start.view, start.handle)
 
     @classmethod
-    def resumed(cls, ledger: Ledger, session: SessionRow) -> PlayedRun | LedgerError:
+    def resumed(cls, ledger: Ledger, session: SessionRow) -> PlayedRun:
         """Continue a session from its head."""
         if session.head_node is None:
-            return LedgerError(
+            raise LedgerError(
                 "CONFLICT", "This session has no run yet.", "Play a workflow by its id instead."
             )
         position = ledger.position(session.session_id)
-        if isinstance(position, LedgerError):
-            return position
         return cls(ledger, ledger.rehydrate(position), handle_of(ledger, session.session_id))
 
     @until_recorded
-    def advance(self, turn: Turn) -> Refusal | LedgerError | None:
+    def advance(self, turn: Turn) -> Refusal | None:
         """Send a turn for the pending item; the view shows the outcome."""
         view, pointer = self.view, Pointer("st", self.handle, self.view.node)
         request: dict[str, Json] = {"context": turn.variables, "output": {"notesMarkdown": turn.output.notes}}
         attempt = self.ledger.attempt(pointer, view.attempt, request)
-        if isinstance(attempt, (Replayed, LedgerError)):
-            return attempt if isinstance(attempt, LedgerError) else response_lost()
+        if isinstance(attempt, Replayed):
+            raise response_lost()
         position = attempt.position
         command = AcknowledgeStep(
             policy=EXECUTION,
@@ -105,12 +101,9 @@ class PlayedRun:
     def step_back(self) -> bool:
         """Rewind to the node before; advancing from there makes a branch (rule 8)."""
         position = self.ledger.position(self.view.session.session_id, self.view.node)
-        if isinstance(position, LedgerError) or position.node.parent is None:
+        if position.node.parent is None:
             return False
-        before = self.ledger.position(position.session_id, position.node.parent)
-        if isinstance(before, LedgerError):
-            return False
-        self.view = self.ledger.rehydrate(before)
+        self.view = self.ledger.rehydrate(self.ledger.position(position.session_id, position.node.parent))
         return True
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import NoReturn
 
 from interlock.authoring.diagnostics.diagnostic import ABSENT, located
 from interlock.authoring.library import Diagnostic, Library, Loaded
@@ -11,8 +10,7 @@ from interlock.authoring.sources.paths import source_at
 from interlock.authoring.sources.sources import Source
 from interlock.cli.compose import library_of, split_mount
 from interlock.cli.config import Config
-from interlock.cli.screen import CHECK_FAILED, CONFLICT, NOT_FOUND, stop
-from interlock.ledger.errors import LedgerError
+from interlock.cli.screen import CHECK_FAILED, NOT_FOUND, stop
 from interlock.ledger.ledger import Ledger
 from interlock.ledger.queries.status import find_session
 from interlock.store.protocol import SessionRow
@@ -20,15 +18,7 @@ from interlock.store.protocol import SessionRow
 
 def session_of(ledger: Ledger, ref: str) -> SessionRow:
     """Find a session by its id or by the beginning of its id."""
-    session = find_session(ledger, ref)
-    return stop_with(session) if isinstance(session, LedgerError) else session
-
-
-def stop_with(error: LedgerError) -> NoReturn:
-    """End the command with an error of the ledger."""
-    moved = ("AMBIGUOUS", "CONFLICT", "ALREADY_DECIDED", "QUESTION_CHANGED")
-    code = CONFLICT if error.code in moved or error.after_ms else CHECK_FAILED
-    stop(NOT_FOUND if error.code == "NOT_FOUND" else code, f"{error.message} {error.next_action}")
+    return find_session(ledger, ref)
 
 
 def source_of(argument: str) -> Source:

@@ -32,7 +32,7 @@ from interlock.ledger.decisions.inbox import (
     everyones_inbox,
     inbox,
 )
-from interlock.ledger.errors import error_of
+from interlock.ledger.errors import LedgerError, error_of
 from interlock.ledger.ledger import Ledger
 from interlock.ledger.tokens.access_tokens import AccessTokens, PrincipalsDamaged
 from interlock.store.protocol import SessionFilter
@@ -186,10 +186,12 @@ class ServedLedger:
         owner = session.owner if session is not None else principal.name
         asked = AskedQuestion(answer.session, answer.node, answer.question, answer.shown, answer.run)
         ledger = self._ledger.of(owner, principal.name)
-        error = decide_question(ledger, asked, answer.option, answer.note, "inbox")
-        if error is None:
-            return None
-        return Undecided(error.code, f"{error.message} {error.next_action}", error.details.get("question"))
+        try:
+            decide_question(ledger, asked, answer.option, answer.note, "inbox")
+        except LedgerError as error:
+            told = f"{error.message} {error.next_action}"
+            return Undecided(error.code, told, error.details.get("question"))
+        return None
 
     def not_ready(self) -> str | None:
         try:

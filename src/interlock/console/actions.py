@@ -20,7 +20,6 @@ from interlock.core.run.preferences import PRESETS, Mode
 from interlock.ledger.decisions.inbox import AskedQuestion, decide_question
 from interlock.ledger.decisions.modes import set_session_mode
 from interlock.ledger.decisions.user_pin import has_pin, pin_matches
-from interlock.ledger.errors import LedgerError
 from interlock.ledger.ledger import Ledger
 from interlock.ledger.queries.status import Shown, find_session, handle_of, session_status
 from interlock.ledger.runs.abandonment import abandon_run
@@ -130,9 +129,7 @@ class Actions:
             request.session_id, request.node, request.id, request.shown, request.run_id, request.key
         )
         ledger, note = self._ledger.of(owner, principal.name), request.note[:LONGEST_NOTE]
-        error = decide_question(ledger, asked, request.option, note, channel="console")
-        if error is not None:
-            return answer_to(error)
+        decide_question(ledger, asked, request.option, note, channel="console")
         return answer_to(ActionDone(f"Recorded: {request.option}. The agent continues with its next call."))
 
     def decision_refused(self, principal: Principal, pin: str) -> Answer | None:
@@ -157,12 +154,10 @@ class Actions:
         """Keep a note with the session, where every later recap can show it."""
         ledger = self._ledger.of(principal.name)
         session = find_session(ledger, request.session_id)
-        if isinstance(session, LedgerError):
-            return answer_to(session)
         if not request.notes.strip():
             return refused(400, "VALIDATION_ERROR", "The note is empty.", "Write something.")
         kept = ledger.note(Pointer("sst", handle_of(ledger, session.session_id)), Output(request.notes))
-        return answer_to(kept if isinstance(kept, LedgerError) else ActionDone("Noted.", kept))
+        return answer_to(ActionDone("Noted.", kept))
 
     def mode(self, principal: Principal, request: ModeRequest) -> Answer:
         """Set the mode of a session: looser at its tips only, tighter wherever it can be continued."""
@@ -170,11 +165,7 @@ class Actions:
             return refusal
         ledger = self._ledger.of(principal.name)
         session = find_session(ledger, request.session_id)
-        if isinstance(session, LedgerError):
-            return answer_to(session)
         changed = set_session_mode(ledger, session.session_id, PRESETS[request.mode], "console")
-        if isinstance(changed, LedgerError):
-            return answer_to(changed)
         return answer_to(ActionDone(f"Mode {request.mode} at {changed} nodes.", session.session_id))
 
     def fork(self, principal: Principal, request: ForkRequest) -> Answer:
@@ -185,18 +176,12 @@ class Actions:
         """Give up a run for good; it stays readable."""
         ledger = self._ledger.of(principal.name)
         session = find_session(ledger, request.session_id)
-        if isinstance(session, LedgerError):
-            return answer_to(session)
         tips = {run.run_id: run.tip for run in session_status(ledger, session).runs}
         if request.run_id not in tips:
             return refused(404, "NOT_FOUND", "This session has no such run.", "Reload the page.")
         position = ledger.position(session.session_id, tips[request.run_id])
-        if isinstance(position, LedgerError):
-            return answer_to(position)
         channel: Channel = "console" if principal.decides else "agent"
         given_up = abandon_run(ledger, session.session_id, position.run.run, channel, request.reason)
-        if isinstance(given_up, LedgerError):
-            return answer_to(given_up)
         if isinstance(given_up, Refusal):
             return refused(409, given_up.code, "The run has ended; there is nothing to give up.")
         return answer_to(ActionDone("Abandoned. The run stays readable.", session.session_id))
@@ -217,8 +202,8 @@ class Actions:
         if request.query is None:
             remove_view(store, name, request.name)
             return answer_to(ActionDone(f"View {request.name} removed."))
-        error = save_view(store, name, SavedView(request.name, request.query))
-        return answer_to(error or ActionDone(f"View {request.name} saved."))
+        save_view(store, name, SavedView(request.name, request.query))
+        return answer_to(ActionDone(f"View {request.name} saved."))
 
     def import_session(self, principal: Principal, body: bytes) -> Answer:
         """Import a bundle, which is checked before anything is stored."""
@@ -235,8 +220,6 @@ class Actions:
         """Return a session as a file: a bundle to import elsewhere, or a text to read."""
         ledger = self._ledger.of(principal.name)
         session = find_session(ledger, ref)
-        if isinstance(session, LedgerError):
-            return answer_to(session)
         bundle = export_session(ledger.store, session, ledger.pins, ledger.clock())
         answer = Answer(b"", filename=f"{session.session_id}.{form}")
         match form:

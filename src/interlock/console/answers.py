@@ -42,11 +42,14 @@ class ConsoleError(Shown, frozen=True):
     next_action: str = ""
 
 
-def answer_to(value: Shown | LedgerError) -> Answer:
-    """Encode a page, or the error that stands in its place."""
-    if isinstance(value, LedgerError):
-        return refused(STATUS.get(value.code, 500), value.code, value.message, value.next_action)
+def answer_to(value: Shown) -> Answer:
+    """Encode a page."""
     return Answer(msgspec.json.encode(value))
+
+
+def answer_to_error(error: LedgerError) -> Answer:
+    """Encode the error that stands in the place of a page."""
+    return refused(STATUS.get(error.code, 500), error.code, error.message, error.next_action)
 
 
 def refused(status: int, code: str, message: str, next_action: str = "") -> Answer:

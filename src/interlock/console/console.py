@@ -11,7 +11,7 @@ import msgspec
 
 from interlock.authoring.diagnostics.diagnostic import ABSENT, Diagnostic, absence, located
 from interlock.console.actions import EXPORTS, Actions
-from interlock.console.answers import Answer, answer_to, refused
+from interlock.console.answers import Answer, answer_to, answer_to_error, refused
 from interlock.console.comparison import compared
 from interlock.console.health import SettingLine, SettingsPage, Upkeep, health_page
 from interlock.console.inbox_pages import WaitingQuestions
@@ -22,7 +22,7 @@ from interlock.console.simulation import simulation_page
 from interlock.console.workflow_pages import builtins_page, run_graph, workflow_page, workflows_page
 from interlock.core.principals import Principal
 from interlock.ledger.decisions.inbox import questions
-from interlock.ledger.errors import LedgerError, error_of
+from interlock.ledger.errors import error_of
 from interlock.ledger.ledger import Ledger
 from interlock.ledger.queries.branch_artifacts import branch_artifacts
 from interlock.ledger.queries.heads import NewestHead, newest_heads
@@ -89,7 +89,7 @@ class Console:
             known = error_of(error)
             if known is None:
                 raise
-            return answer_to(known)
+            return answer_to_error(known)
 
     def _page(self, principal: Principal, parts: list[str], query: Query) -> Answer:
         ledger = self._ledger.of(principal.name)
@@ -104,8 +104,6 @@ class Console:
                 return exported_runs(ledger, query.get("ids", "").split(","))
             case ["sessions", ref]:
                 session = find_session(ledger, ref)
-                if isinstance(session, LedgerError):
-                    return answer_to(session)
                 asked = tuple(questions(ledger, session))
                 page = session_page(ledger, ref, query.get("run", ""), number(query, "node"), asked)
                 return answer_to(page)
@@ -116,8 +114,6 @@ class Console:
                 return answer_to(node_page(ledger, ref, number(query, "node")))
             case ["sessions", ref, "graph"]:
                 shown = session_page(ledger, ref, query.get("run", ""), number(query, "node"))
-                if isinstance(shown, LedgerError):
-                    return answer_to(shown)
                 if shown.story is None:
                     return refused(404, "NOT_FOUND", "This session has no run yet.")
                 run = next(run for run in shown.status.runs if run.run_id == shown.run_id)
@@ -125,8 +121,6 @@ class Console:
                 return answer_to(run_graph(plan.workflow, shown.story))
             case ["sessions", ref, "artifacts"]:
                 shown = session_page(ledger, ref, query.get("run", ""), number(query, "node"))
-                if isinstance(shown, LedgerError):
-                    return answer_to(shown)
                 if shown.story is None:
                     return refused(404, "NOT_FOUND", "This session has no run yet.")
                 return answer_to(branch_artifacts(shown.story))
@@ -168,8 +162,6 @@ class Console:
         for side in ("left", "right"):
             run, node = query.get(f"{side}Run", ""), number(query, f"{side}Node")
             page = session_page(ledger, query.get(side, ""), run, node)
-            if isinstance(page, LedgerError):
-                return answer_to(page)
             pages.append(page)
         left, right = pages
         return answer_to(compared(left, right))

@@ -99,8 +99,9 @@ class WaitingQuestions:
 
 def inbox_question(ledger: Ledger, question: WaitingQuestion) -> InboxQuestion | None:
     """Return a question with what was handed in before it; None if it cannot be read any more."""
-    position = ledger.position(question.session_id, question.node)
-    if isinstance(position, LedgerError):
+    try:
+        position = ledger.position(question.session_id, question.node)
+    except LedgerError:
         return None
     return InboxQuestion(
         question=question,

@@ -11,7 +11,6 @@ from typing import Literal
 import msgspec
 
 from interlock.console.answers import Answer, answer_to, refused
-from interlock.ledger.errors import LedgerError
 from interlock.ledger.ledger import Ledger
 from interlock.ledger.queries.run_lines import (
     HOUR,
@@ -193,8 +192,6 @@ def exported_runs(ledger: Ledger, session_ids: Sequence[str]) -> Answer:
     with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
         for session_id in dict.fromkeys(session_ids[:MOST_LINES]):
             session = find_session(ledger, session_id)
-            if isinstance(session, LedgerError):
-                return answer_to(session)
             bundle = export_session(ledger.store, session, ledger.pins, ledger.clock())
             archive.writestr(f"{session.session_id}.json", msgspec.json.encode(bundle))
     return Answer(packed.getvalue(), media="application/zip", filename="interlock-sessions.zip")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Literal
 
 from interlock.console.lanes import LaneTree, in_lanes
@@ -119,21 +120,17 @@ class EventsPage(Shown, frozen=True):
 
 def session_page(
     ledger: Ledger, ref: str, run_id: str, node: int | None, questions: tuple[WaitingQuestion, ...] = ()
-) -> SessionPage | LedgerError:
+) -> SessionPage:
     """Return a session with one of its runs; the one that work continues with if none is named."""
     session = find_session(ledger, ref)
-    if isinstance(session, LedgerError):
-        return session
     notes = notes_of(ledger, session)
     trees = trees_of(ledger, session)
     head = next((tree for tree in trees if session.head_node in {each.node for each in tree.nodes}), None)
     shown = next((tree for tree in trees if tree.run_id == run_id), head)
     if run_id and (shown is None or shown.run_id != run_id):
         message = f"Session {ref_of(session.session_id)} has no run {run_id}."
-        return LedgerError("NOT_FOUND", message, "Choose one of its runs.")
+        raise LedgerError("NOT_FOUND", message, "Choose one of its runs.")
     story = story_of(ledger, session, shown.run_id, node) if shown is not None else None
-    if isinstance(story, LedgerError):
-        return story
     status = session_status(ledger, session)
     tip = shown.tip if shown is not None and shown.status not in FINISHED else None
     is_waited_for = story is not None and story.tip == tip
@@ -147,7 +144,7 @@ def session_page(
     whole = SessionLane("", "Session", "", session.created_at, session.updated_at, tuple(marks))
     return SessionPage(
         status=status,
-        notes=() if isinstance(notes, LedgerError) else notes.session,
+        notes=notes.session,
         modes=session_modes(ledger, session),
         runs=runs,
         lanes=(whole, *lanes),
@@ -167,9 +164,9 @@ SESSION_KINDS = ("node_output_appended", "preferences_changed", "session_importe
 
 def session_run(ledger: Ledger, session_id: str, run: RunStatus) -> SessionRun:
     """Describe a run in the list of its session; what the run calls its work is its title."""
-    position = ledger.position(session_id, run.tip)
     title, status = run.workflow_id, run.status
-    if not isinstance(position, LedgerError):
+    with suppress(LedgerError):  # of a damaged run only what its row says
+        position = ledger.position(session_id, run.tip)
         title = next(iter(named(position.state.variables)), position.plan.workflow.name)
         status = shown_status(position.run, run.updated_at, stale_before(ledger))
     return SessionRun(
@@ -200,14 +197,10 @@ def forks_of(tree: LaneTree) -> list[Fork]:
     ]
 
 
-def node_page(ledger: Ledger, ref: str, node: int | None) -> NodePage | LedgerError:
+def node_page(ledger: Ledger, ref: str, node: int | None) -> NodePage:
     """Return what held at a node, or at the head."""
     session = find_session(ledger, ref)
-    if isinstance(session, LedgerError):
-        return session
     position = ledger.position(session.session_id, node)
-    if isinstance(position, LedgerError):
-        return position
     row, state = position.node, position.state
     return NodePage(
         node=row.node,
@@ -222,14 +215,10 @@ def node_page(ledger: Ledger, ref: str, node: int | None) -> NodePage | LedgerEr
     )
 
 
-def fork_text(ledger: Ledger, session_id: str, node: int) -> ForkText | LedgerError:
+def fork_text(ledger: Ledger, session_id: str, node: int) -> ForkText:
     """Return a sentence for a chat that leads an agent to a node; what was done after it stays as it is."""
     session = find_session(ledger, session_id)
-    if isinstance(session, LedgerError):
-        return session
-    position = ledger.position(session.session_id, node)
-    if isinstance(position, LedgerError):
-        return position
+    ledger.position(session.session_id, node)  # which must exist
     token = ledger.mint("st", handle_of(ledger, session.session_id), node)
     return ForkText(
         f"Go back to node {node} of the workflow session {ref_of(session.session_id)} and take another way "
@@ -240,11 +229,9 @@ def fork_text(ledger: Ledger, session_id: str, node: int) -> ForkText | LedgerEr
 
 def events_page(
     ledger: Ledger, ref: str, before: int | None, kinds: tuple[str, ...], text: str = ""
-) -> EventsPage | LedgerError:
+) -> EventsPage:
     """Return the events before an index, newest first; with a filter, those that match among the next."""
     session = find_session(ledger, ref)
-    if isinstance(session, LedgerError):
-        return session
     total = session.head_index + 1
     end = total if before is None else min(before, total)
     is_filtered = bool(kinds or text)

@@ -1,10 +1,13 @@
-"""Expected errors of the ledger as values: a code of the closed set, a sentence, what a person can do."""
+"""Expected errors of the ledger: a code of the closed set, a sentence, what a person can do.
+
+They are raised where they are noticed and translated once, where a call or a command enters: each surface,
+the console and the terminal have their own words around them.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Literal
-
-from msgspec import Struct
 
 from interlock.core.values import Json
 from interlock.ledger.log.projection import RowDamaged
@@ -43,17 +46,26 @@ ErrorCode = Literal[
 ]
 
 
-class LedgerError(Struct, frozen=True):
+class LedgerError(Exception):
     """Nothing was written. `after_ms` says that the same call may succeed later.
 
     `next_action` names commands for people, never a tool; each surface adds its own tools by the code.
     """
 
-    code: ErrorCode
-    message: str
-    next_action: str = ""
-    after_ms: int | None = None
-    details: dict[str, Json] = {}
+    def __init__(
+        self,
+        code: ErrorCode,
+        message: str,
+        next_action: str = "",
+        after_ms: int | None = None,
+        details: Mapping[str, Json] | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.code = code
+        self.message = message
+        self.next_action = next_action
+        self.after_ms = after_ms
+        self.details = dict(details or {})
 
 
 def unknown_session() -> LedgerError:
@@ -111,8 +123,10 @@ def row_damaged(what: str) -> LedgerError:
 
 
 def error_of(error: Exception) -> LedgerError | None:
-    """Translate what the store, the keyring or a pin may raise; return None for anything else, a bug."""
+    """Translate whatever the ledger and what is below it may raise; return None for anything else, a bug."""
     match error:
+        case LedgerError():
+            return error
         case StoreBusy() | StoreConflict():
             return locked()
         case StoreCorrupt():

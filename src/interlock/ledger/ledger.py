@@ -130,9 +130,7 @@ class Ledger(Positions):
         self.used = True  # whoever is idle indexes for every owner
         return ledger
 
-    def attempt(
-        self, pointer: Pointer, number: int, request: Mapping[str, Json]
-    ) -> Attempt | Replayed | LedgerError:
+    def attempt(self, pointer: Pointer, number: int, request: Mapping[str, Json]) -> Attempt | Replayed:
         """Read all that a call on a node needs, or return the recorded response of the same attempt.
 
         A repeated attempt computes nothing again (rule 7).
@@ -142,14 +140,12 @@ class Ledger(Positions):
             loaded = self.load(pointer.handle, node=node, attempt=number)
             if loaded is not None and (recorded := loaded.recorded) is not None:
                 if not intact(recorded.response, recorded.response_digest):
-                    return not_healthy(recorded.session_id, "a recorded response does not match its digest")
+                    raise not_healthy(recorded.session_id, "a recorded response does not match its digest")
                 if not recorded.response:
-                    return response_lost()
+                    raise response_lost()
                 response = with_names(recorded.response, recorded.session_id)
                 return Replayed(response, pointer.handle, recorded.request_digest != digest)
             position = self._position(loaded, pointer.handle)
-            if isinstance(position, LedgerError):
-                return position
             carried_to = position.loaded.carried_to if pointer.kind == "nav" else None
             onward = self.after_end(position) if carried_to is None else carried_to
             if onward is None:
@@ -176,7 +172,7 @@ class Ledger(Positions):
         parent: Position | None = None,
         agent: str = "",
         activity: str | None = None,
-    ) -> Start | LedgerError:
+    ) -> Start:
         """Prepare a run pinned to the compiled workflow's hash, in a new session or in the given one.
 
         `parent` is the run that triggers it, `activity` the one to begin with. Nothing is stored before
@@ -186,14 +182,12 @@ class Ledger(Positions):
         if parent is not None and parent.state.finished:
             how = "was abandoned" if parent.state.abandoned is not None else "has ended"
             message = f"Run {parent.run.run_id} {how}; it starts no child."
-            return LedgerError("CONFLICT", message, "Start the workflow without a parent.")
+            raise LedgerError("CONFLICT", message, "Start the workflow without a parent.")
         if within is None:
             title = title_of(context, loaded.workflow.name)
             commit, began = self._new_session(title, policy, parent)
         else:
             session = self._healthy(within)
-            if isinstance(session, LedgerError):
-                return session
             rows = Rows(session)
             began = self.terms_within(session.session_id)
             with self.store.reading() as reader:
@@ -293,12 +287,13 @@ class Ledger(Positions):
             commit.add(observation)
         return commit, terms
 
-    def _healthy(self, pointer: Pointer) -> SessionRow | LedgerError:
+    def _healthy(self, pointer: Pointer) -> SessionRow:
         loaded = self.load(pointer.handle)
         if loaded is None:
-            return unknown_session()
-        reason = damage(loaded)
-        return loaded.session if reason is None else not_healthy(loaded.session.session_id, reason)
+            raise unknown_session()
+        if (reason := damage(loaded)) is not None:
+            raise not_healthy(loaded.session.session_id, reason)
+        return loaded.session
 
     def preferences(self) -> Preferences:
         """Return the mode of new sessions: the one this process was started with, else the user's choice."""
@@ -353,12 +348,10 @@ class Ledger(Positions):
         goal = stated if isinstance(stated, str) and stated.strip() else position.session.title
         return brief(reader, position.node, position.plan, state, goal, position.kept)
 
-    def note(self, pointer: Pointer, output: Output) -> str | LedgerError:
+    def note(self, pointer: Pointer, output: Output) -> str:
         """Keep notes in a session without a run, once however often they are sent; returns its id."""
         key = f"{NOTED}{sha256(msgspec.json.encode(output)).hexdigest()}"
         session = self._healthy(pointer)
-        if isinstance(session, LedgerError):
-            return session
         with self.store.reading() as reader:
             if reader.commit_by_key(session.session_id, key) is not None:
                 return session.session_id

@@ -30,22 +30,21 @@ def saved_views(store: Store, owner: str) -> tuple[SavedView, ...]:
         return stored_views(reader, owner)
 
 
-def save_view(store: Store, owner: str, view: SavedView) -> LedgerError | None:
+def save_view(store: Store, owner: str, view: SavedView) -> None:
     """Keep a view; one of the same name is replaced."""
     name = view.name.strip()
     if not name or len(name) > LONGEST_NAME or len(view.query) > LONGEST_QUERY:
         message = f"A view has a name of at most {LONGEST_NAME} characters."
-        return LedgerError("VALIDATION_ERROR", message, "Choose another name.")
+        raise LedgerError("VALIDATION_ERROR", message, "Choose another name.")
     with store.writing() as writer:
         views = {each.name: each for each in stored_views(writer, owner)} | {
             name: SavedView(name, view.query)
         }
         if len(views) > MOST_VIEWS:
             message = f"There are {MOST_VIEWS} views already."
-            return LedgerError("VALIDATION_ERROR", message, "Remove one first.")
+            raise LedgerError("VALIDATION_ERROR", message, "Remove one first.")
         kept = sorted(views.values(), key=lambda each: each.name.casefold())
         writer.set_setting(SettingRow(owner, SETTING, msgspec.json.encode(kept).decode()))
-    return None
 
 
 def remove_view(store: Store, owner: str, name: str) -> None:

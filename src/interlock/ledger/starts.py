@@ -32,7 +32,7 @@ class StartKey(Struct, frozen=True):
 
 def start_key(
     positions: Positions, tool: str, request_id: str | None, params: Struct
-) -> StartKey | Replayed | LedgerError | None:
+) -> StartKey | Replayed | None:
     """Return the recorded answer of the same start, or the key to remember a new one by, if it has an id."""
     if request_id is None:
         return None
@@ -43,7 +43,7 @@ def start_key(
     if known is None:
         return key
     if known.digest != start_digest(known) or not known.response:
-        return LedgerError(
+        raise LedgerError(
             "CONFLICT",
             "This start was made before, and its recorded answer was lost to damage. Nothing was started.",
             "Look for the session that it began, or use another requestId for another start.",
@@ -53,7 +53,7 @@ def start_key(
             writer.drop_start(known)
         return key
     if known.request_digest != key.request_digest:
-        return LedgerError(
+        raise LedgerError(
             "CONFLICT",
             f"requestId was used before, with other arguments, to start session {known.session_id}. "
             "Nothing was started.",

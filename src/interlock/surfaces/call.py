@@ -70,6 +70,14 @@ class Reply(Struct, frozen=True, omit_defaults=True):
     is_error: bool = False
 
 
+class Refused(Exception):
+    """Ends a call at once, wherever it is noticed: the reply says what is wrong and what to do next."""
+
+    def __init__(self, reply: Reply) -> None:
+        super().__init__(reply.text)
+        self.reply = reply
+
+
 class RecordedReply(Struct, frozen=True):
     """A reply as it was recorded; its JSON is passed on unchanged, never decoded and encoded again."""
 

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import msgspec
 
 from interlock.ledger.attempt import Replayed
-from interlock.ledger.errors import LedgerError
 from interlock.ledger.runs.positions import Positions
 from interlock.ledger.starts import StartKey, start_key
 from interlock.surfaces.call import Reply, recorded_reply
@@ -31,12 +28,9 @@ def repeatable(
     tool: str,
     request_id: str | None,
     params: Params,
-    of_error: Callable[[LedgerError], Reply],
 ) -> StartKey | Reply | None:
     """Return the key of a new start that has an id, or the answer that the same start was given."""
     match start_key(positions, tool, request_id, params):
-        case LedgerError() as error:
-            return of_error(error)
         case Replayed() as before:
             return replayed(before, positions)
         case key:

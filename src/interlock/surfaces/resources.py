@@ -127,8 +127,10 @@ class Resources:
                 continue
             if template in OF_LEDGER:
                 assert self._ledger is not None
-                session = find_session(self._ledger, value)
-                return None if isinstance(session, LedgerError) else Topic("session", session.session_id)
+                try:
+                    return Topic("session", find_session(self._ledger, value).session_id)
+                except LedgerError:
+                    return None
             if template in (WORKFLOW, GRAPH):
                 loaded = self._library.load(value)
                 return None if isinstance(loaded, Diagnostic) else Topic("workflow", loaded.workflow.id)
@@ -188,14 +190,13 @@ class Resources:
                 return mermaid_of(drawing_of(loaded.workflow)) if is_graph else _json(loaded.workflow)
         ledger = self._ledger
         assert ledger is not None
-        session = find_session(ledger, value)
-        if isinstance(session, LedgerError):
+        try:
+            session = find_session(ledger, value)
+        except LedgerError:
             return None
         if template is TRANSCRIPT:
             return as_markdown(export_session(ledger.store, session, ledger.pins, ledger.clock()))
-        notes = notes_of(ledger, session)
-        shown = None if isinstance(notes, LedgerError) else notes
-        return _json({"status": session_status(ledger, session), "notes": shown})
+        return _json({"status": session_status(ledger, session), "notes": notes_of(ledger, session)})
 
 
 def _uri(template: Template, value: str) -> str:

@@ -15,7 +15,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from interlock.core.values import Json
-from interlock.surfaces.call import Call, Client, Outcome, PromptTexts, RpcError
+from interlock.surfaces.call import Call, Client, Outcome, PromptTexts, Refused, RpcError
 
 if TYPE_CHECKING:
     from interlock.surfaces.prompts import Prompts
@@ -193,6 +193,8 @@ def _handled(surface: Surface, tool: Tool, params: Struct, call: Call) -> Outcom
     while True:
         try:
             return tool.handler(params, call)
+        except Refused as refused:
+            return refused.reply
         except Exception as error:  # the edge of the process: every call gets an answer
             from interlock.ledger.retry import StoreConflict
 

@@ -16,36 +16,38 @@ from interlock.ledger.runs.position import Position, tip_of
 from interlock.store.protocol import SessionRow
 
 
-def run_at_tip(ledger: Ledger, session: SessionRow, run: int) -> Position | LedgerError:
+def run_at_tip(ledger: Ledger, session: SessionRow, run: int) -> Position:
     """Return a run at its preferred tip."""
     with ledger.store.reading() as reader:
         row = reader.run(session.session_id, run)
-    return unknown_session() if row is None else ledger.position(session.session_id, tip_of(session, row))
+    if row is None:
+        raise unknown_session()
+    return ledger.position(session.session_id, tip_of(session, row))
 
 
 @until_recorded
 def resolve_gap(
     ledger: Ledger, session_id: str, run: int, number: int, summary: str, channel: Channel
-) -> Position | LedgerError:
+) -> Position:
     """Close an open gap on the preferred branch of a run, and return the run after it.
 
     On execution an agent goes on from the node that it holds, which a node of the user's would fork; there
     the run must have ended.
     """
     loaded = ledger.load(session_id)
-    position = unknown_session() if loaded is None else run_at_tip(ledger, loaded.session, run)
-    if isinstance(position, LedgerError):
-        return position
+    if loaded is None:
+        raise unknown_session()
+    position = run_at_tip(ledger, loaded.session, run)
     state, run_id = position.state, position.run.run_id
     if not any(gap.number == number and not gap.resolved for gap in state.gap_list):
-        return LedgerError("NOT_FOUND", f"Run {run_id} has no open gap {number}.", "See `interlock gaps`.")
+        raise LedgerError("NOT_FOUND", f"Run {run_id} has no open gap {number}.", "See `interlock gaps`.")
     if not state.finished and POLICIES[position.run.surface].exits == "taken":
         message = f"Run {run_id} has not ended; its agent is at work."
-        return LedgerError("CONFLICT", message, "Resolve its gaps when it has ended.")
+        raise LedgerError("CONFLICT", message, "Resolve its gaps when it has ended.")
     decided = outcome_of(position.plan, state, ResolveGap(channel, number, summary))
     if isinstance(decided, Refusal):
         message = f"Run {run_id} was abandoned; its gaps stay as they are."
-        return LedgerError("CONFLICT", message, "Nothing can be resolved in it.")
+        raise LedgerError("CONFLICT", message, "Nothing can be resolved in it.")
     commit = Commit(position.rows(), ledger.principal, ledger.clock())
     held, head = decided.state.open is not None, position.session
     commit.add_node(

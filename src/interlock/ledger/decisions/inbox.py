@@ -108,8 +108,9 @@ def questions(ledger: Ledger, session: SessionRow) -> list[WaitingQuestion]:
     """Return what the runs of one session ask the user."""
     asked: list[WaitingQuestion] = []
     for node in _waiting_nodes(ledger, session):
-        position = ledger.position(session.session_id, node)
-        if isinstance(position, LedgerError):
+        try:
+            position = ledger.position(session.session_id, node)
+        except LedgerError:  # it is damaged, or was removed meanwhile
             return asked
         terms = ledger.terms(position.state)
         asked += [
@@ -181,45 +182,42 @@ def decide_question(
     option: str,
     note: str = "",
     channel: Channel = "cli",
-) -> LedgerError | None:
-    """Record the user's answer to exactly the question that was on the screen, or say why nothing is.
+) -> None:
+    """Record the user's answer to exactly the question that was on the screen, or raise why nothing is.
 
     The agent's next call uses it; a session with one head goes on at once.
     """
-    position = ledger.position(asked.session_id, asked.node)
-    if isinstance(position, LedgerError):
-        return _gone(asked) if position.code == "TOKEN_UNKNOWN_NODE" else position
+    try:
+        position = ledger.position(asked.session_id, asked.node)
+    except LedgerError as error:
+        raise (_gone(asked) if error.code == "TOKEN_UNKNOWN_NODE" else error) from None
     question = _still_asked(ledger, position, asked)
-    if isinstance(question, LedgerError):
-        return question
     options = [choice.id for choice in question.options]
     if options and option not in options:
         message = f"'{option}' is not an option of '{question.id}'."
-        return LedgerError("VALIDATION_ERROR", message, f"Options: {', '.join(options)}.")
+        raise LedgerError("VALIDATION_ERROR", message, f"Options: {', '.join(options)}.")
     if position.state.open is not None and POLICIES[position.run.surface].exits == "claimed":
-        return _resolve(ledger, position, question, option, note, channel)
+        _resolve(ledger, position, question, option, note, channel)
+        return
     with ledger.store.reading() as reader:
         key = decision_key(position.loaded, question.id, imported_up_to(reader, question.session_id))
     commit = Commit(position.rows(), ledger.principal, ledger.clock())
     event = DecisionRecorded(question.node, question.id, option, channel, question.shown, commit.now, note)
     commit.add(event, run=position.run.run)
     ledger.append(commit.finish(key))
-    return None
 
 
-def _still_asked(ledger: Ledger, position: Position, asked: AskedQuestion) -> WaitingQuestion | LedgerError:
-    """Return the question that is meant if it waits as it was shown; else say so, with what waits instead."""
+def _still_asked(ledger: Ledger, position: Position, asked: AskedQuestion) -> WaitingQuestion:
+    """Return the question that is meant if it waits as it was shown; else raise what waits instead."""
     waiting = questions(ledger, position.session)
     meant = next((question for question in waiting if _is_meant(question, asked)), None)
     if meant is not None and meant.shown == asked.shown and _is_as_put(position):
         return meant
     if meant is not None:
         message = f"'{asked.id}' has changed since it was shown to you; nothing was recorded."
-        return LedgerError(
-            "QUESTION_CHANGED", message, "Read it again, then answer.", details=_instead(meant)
-        )
+        raise LedgerError("QUESTION_CHANGED", message, "Read it again, then answer.", details=_instead(meant))
     later = (other for other in waiting if (other.run_id, other.id) == (position.run.run_id, asked.id))
-    return _gone(asked, next(later, None))
+    raise _gone(asked, next(later, None))
 
 
 def _gone(asked: AskedQuestion, later: WaitingQuestion | None = None) -> LedgerError:
@@ -257,7 +255,7 @@ def _resolve(
     option: str,
     note: str,
     channel: Channel,
-) -> LedgerError | None:
+) -> None:
     """Answer the gate of a session with one head; its agents find it answered."""
     commit = Commit(position.rows(), ledger.principal, ledger.clock())
     answer = ResolveCheckpoint(
@@ -273,7 +271,6 @@ def _resolve(
     decided = outcome_of(position.plan, position.state, answer)
     if isinstance(decided, Refusal):
         message = f"'{question.id}' in session {question.ref} cannot be answered now ({decided.code.value})."
-        return LedgerError("CONFLICT", message, "See `interlock inbox`.")
+        raise LedgerError("CONFLICT", message, "See `interlock inbox`.")
     commit.add_node(position.run.run, position.node.node, decided.events, "advanced", decided.awaited)
     ledger.append(commit.finish())
-    return None

@@ -22,7 +22,7 @@ from interlock.core.run.preferences import (
     stricter,
 )
 from interlock.core.run.state import RunState
-from interlock.ledger.errors import LedgerError, not_healthy, unknown_session
+from interlock.ledger.errors import not_healthy, unknown_session
 from interlock.ledger.ledger import Ledger
 from interlock.ledger.log.commit import Commit
 from interlock.ledger.log.health import damage
@@ -91,9 +91,7 @@ def _open_nodes(
 
 
 @until_recorded
-def set_session_mode(
-    ledger: Ledger, session_id: str, preferences: Preferences, channel: Channel
-) -> int | LedgerError:
+def set_session_mode(ledger: Ledger, session_id: str, preferences: Preferences, channel: Channel) -> int:
     """Attach a mode to all current tips and to the runs that begin later.
 
     What it tightens, it tightens at every node that can be continued, so that a rewind does not undo it.
@@ -101,9 +99,9 @@ def set_session_mode(
     """
     loaded = ledger.load(session_id)
     if loaded is None:
-        return unknown_session()
+        raise unknown_session()
     if reason := damage(loaded):
-        return not_healthy(session_id, reason)
+        raise not_healthy(session_id, reason)
     rows, later = Rows(loaded.session), ledger.terms_within(session_id)
     changes: dict[int, SessionTerms] = {}
     for run, node, state, audit, where in _open_nodes(ledger, loaded.session):

@@ -140,7 +140,7 @@ def referred(reader: Reader, ref: str, owner: str) -> list[Referred]:
     return [Referred(run.session_id, run) for run in runs]
 
 
-def find_session(positions: Positions, ref: str) -> SessionRow | LedgerError:
+def find_session(positions: Positions, ref: str) -> SessionRow:
     """Find a session by its id, by the id of a run, or by an unambiguous beginning of either (rule 42)."""
     owner = positions.owner
     with positions.store.reading() as reader:
@@ -149,16 +149,16 @@ def find_session(positions: Positions, ref: str) -> SessionRow | LedgerError:
             ids = [match.run.run_id if match.run else match.session_id for match in matches[:2]]
             longer = (name.partition("_")[2][: len(ref.rpartition("_")[2]) + 4] for name in ids)
             next_action = f"Say more: {' or '.join(longer)}."
-            return LedgerError("AMBIGUOUS", f"More than one session begins with {ref}.", next_action)
+            raise LedgerError("AMBIGUOUS", f"More than one session begins with {ref}.", next_action)
         session = reader.session(matches[0].session_id) if matches else None
         if session is not None:
             return session
         removed = reader.tombstone(ref)
         if removed is not None and removed.owner == owner:
             next_action = "See `interlock sessions` for the rest."
-            return LedgerError("NOT_FOUND", f"Session {ref} was removed.", next_action)
+            raise LedgerError("NOT_FOUND", f"Session {ref} was removed.", next_action)
     next_action = "See `interlock sessions`, or search with `interlock resume WORDS`."
-    return LedgerError("NOT_FOUND", f"There is no session {ref}.", next_action)
+    raise LedgerError("NOT_FOUND", f"There is no session {ref}.", next_action)
 
 
 def handle_of(positions: Positions, session_id: str) -> bytes:
@@ -256,7 +256,7 @@ def pending_line(need: Awaited, scope: Scope) -> PendingLine:
             assert_never(need)
 
 
-def notes_of(positions: Positions, session: SessionRow, node: int | None = None) -> Notes | LedgerError:
+def notes_of(positions: Positions, session: SessionRow, node: int | None = None) -> Notes:
     """Collect the notes on the path to a node, or to the head if none is named."""
     session_id, number = session.session_id, session.head_node if node is None else node
     with positions.store.reading() as reader:
@@ -264,7 +264,7 @@ def notes_of(positions: Positions, session: SessionRow, node: int | None = None)
         if row is None and node is not None:
             next_action = f"See `interlock tree {ref_of(session_id)}` for the nodes."
             message = f"Session {ref_of(session_id)} has no node {node}."
-            return LedgerError("NOT_FOUND", message, next_action)
+            raise LedgerError("NOT_FOUND", message, next_action)
         run = reader.run(session_id, row.run) if row else None
         path = recap(reader, row, EVERYTHING, farthest=EVERYTHING) if row else Recap(())
         gaps = state_of(row).gap_list if row and damage_of(reader, session) is None else ()

@@ -103,19 +103,17 @@ class RunStory(Shown, frozen=True):
     omitted: int = 0
 
 
-def story_of(
-    positions: Positions, session: SessionRow, run_id: str, tip: int | None = None
-) -> RunStory | LedgerError:
+def story_of(positions: Positions, session: SessionRow, run_id: str, tip: int | None = None) -> RunStory:
     """Tell the branch that ends at a node, or at the preferred tip of the run."""
     session_id, next_action = session.session_id, f"See `interlock tree {ref_of(session.session_id)}`."
     with positions.store.reading() as reader:
         run = next((run for run in reader.runs(session_id) if run.run_id == run_id), None)
         if run is None:
-            return LedgerError("NOT_FOUND", f"This session has no run {run_id}.", next_action)
+            raise LedgerError("NOT_FOUND", f"This session has no run {run_id}.", next_action)
         end = tip_of(session, run) if tip is None else tip
         last = reader.node(session_id, end)
         if last is None or last.run != run.run:
-            return LedgerError("NOT_FOUND", f"Run {run_id} has no node {end}.", next_action)
+            raise LedgerError("NOT_FOUND", f"Run {run_id} has no node {end}.", next_action)
         numbers = [row.node for row in reversed(reader.path(session_id, end, MOST_STEPS))]
         rows = (reader.node(session_id, number) for number in numbers)  # a path comes without states
         path = [row for row in rows if row is not None]

@@ -6,7 +6,7 @@ from interlock.core.run.channels import Channel
 from interlock.core.run.commands import AbandonRun
 from interlock.core.run.outcomes import Refusal
 from interlock.core.values import cut
-from interlock.ledger.errors import LedgerError, unknown_session
+from interlock.ledger.errors import unknown_session
 from interlock.ledger.retry import until_recorded
 from interlock.ledger.runs.children import given_up, return_to_parent
 from interlock.ledger.runs.position import Position, tip_of
@@ -23,7 +23,7 @@ def abandon_run(
     channel: Channel,
     reason: str,
     by: str = "",
-) -> Position | Refusal | LedgerError:
+) -> Position | Refusal:
     """Abandon a run of a session, and return it at its tip, abandoned.
 
     A run that was abandoned before is returned as it is: its first reason stands. One that has ended
@@ -33,9 +33,9 @@ def abandon_run(
     with positions.store.reading() as reader:
         session, row = reader.session(session_id), reader.run(session_id, run)
     if session is None or row is None:
-        return unknown_session()
+        raise unknown_session()
     position = positions.position(session_id, tip_of(session, row))
-    if isinstance(position, LedgerError) or position.state.abandoned is not None:
+    if position.state.abandoned is not None:
         return position
     command = AbandonRun(positions.clock(), channel, by, cut(reason.strip(), MOST_REASON, "…"))
     gone = given_up(positions, position, command)

@@ -6,6 +6,8 @@ behind is abandoned in its own session too, and so is what it has begun.
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 from msgspec import Struct
 
 from interlock.core.engine.decide import guarded, outcome_of
@@ -75,9 +77,9 @@ def abandoned_below(positions: Positions, parent: Position, decided: Decided, no
             session, run = reader.session(event.session), reader.run(event.session, 0)
         if session is None or run is None or session.parent_session != parent.session_id:
             continue  # it was deleted, or the parent is the copy of another
-        child = positions.position(event.session, tip_of(session, run))
-        gone = child if isinstance(child, LedgerError) else given_up(positions, child, command)
-        changes += gone if isinstance(gone, list) else []
+        with suppress(LedgerError):
+            gone = given_up(positions, positions.position(event.session, tip_of(session, run)), command)
+            changes += gone if isinstance(gone, list) else []
     return changes
 
 
@@ -103,8 +105,9 @@ def _waiting_parent(positions: Positions, parent_id: str, child_id: str) -> Posi
 
     A head that comes after the node at which the child was begun has left the child behind.
     """
-    head = positions.position(parent_id)
-    if isinstance(head, LedgerError):
+    try:
+        head = positions.position(parent_id)
+    except LedgerError:
         return None
     if child_id in head.state.children:
         return head if not head.state.finished else None
@@ -120,10 +123,11 @@ def _waiting_parent(positions: Positions, parent_id: str, child_id: str) -> Posi
             number = node.parent if node is not None else None
         if number == began_at:
             return None
-    branch = positions.position_onward(parent_id, began_at)
-    if isinstance(branch, LedgerError) or branch.state.finished or child_id not in branch.state.children:
+    try:
+        branch = positions.position_onward(parent_id, began_at)
+    except LedgerError:
         return None
-    return branch
+    return branch if not branch.state.finished and child_id in branch.state.children else None
 
 
 def _recorded(position: Position, command: Command, principal: str, now: int, key: str | None) -> Changes:
@@ -156,8 +160,9 @@ def ancestors(positions: Positions, position: Position) -> list[Ancestor]:
     above: list[Ancestor] = []
     child = position
     while child.session.parent_session is not None and len(above) < DEEPEST:
-        parent = positions.position(child.session.parent_session)
-        if isinstance(parent, LedgerError):
+        try:
+            parent = positions.position(child.session.parent_session)
+        except LedgerError:
             break
         with positions.store.reading() as reader:
             began = origin(reader, parent.session_id, child.session_id)

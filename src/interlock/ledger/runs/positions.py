@@ -71,21 +71,19 @@ class Positions:
         self._writing_traces = allocate_lock()
         self.used = False
 
-    def read_token(self, token: str, *kinds: Kind) -> Pointer | LedgerError:
+    def read_token(self, token: str, *kinds: Kind) -> Pointer:
         """Check a token's form and signature; nothing is looked up."""
         return _pointer(self.keys.keyring(), token, *kinds)
 
-    def read_pair(self, state_token: str, token: str, kind: Kind) -> Pointer | LedgerError:
+    def read_pair(self, state_token: str, token: str, kind: Kind) -> Pointer:
         """Check a state token and the token beside it, which must belong to the same node."""
         keyring = self.keys.keyring()
         state = _pointer(keyring, state_token, "st")
-        if isinstance(state, LedgerError):
-            return state
         beside = _pointer(keyring, token, kind)
-        if isinstance(beside, LedgerError) or (beside.handle, beside.node) == (state.handle, state.node):
+        if (beside.handle, beside.node) == (state.handle, state.node):
             return beside
         which = "another run" if beside.handle != state.handle else "another step of this session"
-        return LedgerError(
+        raise LedgerError(
             "TOKEN_SCOPE_MISMATCH",
             f"This {kind} token belongs to {which}, not to the state token beside it.",
             "Use the tokens of one and the same response together.",
@@ -106,29 +104,26 @@ class Positions:
         loaded = self.store.load(handle, node=node, attempt=attempt)
         return loaded if loaded is not None and loaded.session.owner == self.owner else None
 
-    def open(self, token: str, *kinds: Kind) -> Position | LedgerError:
+    def open(self, token: str, *kinds: Kind) -> Position:
         """Read the run that a token leads to: at its node, or at the head for a token of a visit."""
-        pointer = self.read_token(token, *kinds)
-        return pointer if isinstance(pointer, LedgerError) else self.at(pointer)
+        return self.at(self.read_token(token, *kinds))
 
-    def taken_up(self, token: str) -> Position | LedgerError:
+    def taken_up(self, token: str) -> Position:
         """Read the run that any surface's token leads to by now (rule 34).
 
         A navigation state stays the same while variables are kept or a child returns, and leads on from it.
         """
         pointer = self.read_token(token, "st", "nav", "ses")
-        if isinstance(pointer, LedgerError):
-            return pointer
         return self.onward(pointer) if pointer.kind == "nav" else self.at(pointer)
 
-    def at(self, pointer: Pointer) -> Position | LedgerError:
+    def at(self, pointer: Pointer) -> Position:
         """Read the run at the node that a pointer names, or at the head if it names a visit.
 
         A pointer to a run's end leads to what was resolved since.
         """
         node = None if pointer.kind in ("ses", "sst") else pointer.node
         position = self._position(self.load(pointer.handle, node=node), pointer.handle)
-        while isinstance(position, Position) and (node := self.after_end(position)) is not None:
+        while (node := self.after_end(position)) is not None:
             position = self._position(self.load(pointer.handle, node=node), pointer.handle)
         return position
 
@@ -144,37 +139,37 @@ class Positions:
             children = reader.children(position.session_id, position.node.node)
         return max(child.node for child in children if child.kind == "step")
 
-    def position(self, session_id: str, node: int | None = None) -> Position | LedgerError:
+    def position(self, session_id: str, node: int | None = None) -> Position:
         """Read a run by the id of its session: at a node, or at the head."""
         return self._position(self.load(session_id, node=node), b"")
 
-    def position_onward(self, session_id: str, node: int) -> Position | LedgerError:
+    def position_onward(self, session_id: str, node: int) -> Position:
         """Read a run at the node that kept variables, a child's return or the user have led to."""
         position = self.position(session_id, node)
-        while isinstance(position, Position) and position.loaded.carried_to is not None:
+        while position.loaded.carried_to is not None:
             position = self.position(session_id, position.loaded.carried_to)
         return position
 
-    def onward(self, pointer: Pointer) -> Position | LedgerError:
+    def onward(self, pointer: Pointer) -> Position:
         """Do as `position_onward` for the caller's own pointer."""
         position = self.at(pointer)
-        while isinstance(position, Position) and position.loaded.carried_to is not None:
+        while position.loaded.carried_to is not None:
             loaded = self.load(pointer.handle, node=position.loaded.carried_to)
             position = self._position(loaded, pointer.handle)
         return position
 
-    def _position(self, loaded: LoadedRows | None, handle: bytes) -> Position | LedgerError:
+    def _position(self, loaded: LoadedRows | None, handle: bytes) -> Position:
         """Check what was read before anything in it is used."""
         if loaded is None:
-            return unknown_session()
+            raise unknown_session()
         session_id = loaded.session.session_id
         if (reason := damage(loaded)) is not None:
-            return not_healthy(session_id, reason)
+            raise not_healthy(session_id, reason)
         node, run = loaded.node, loaded.run
         if node is None or run is None:
-            return unknown_node()
+            raise unknown_node()
         if not intact(node.state, node.state_digest):
-            return not_healthy(session_id, "a node's state does not match its digest")
+            raise not_healthy(session_id, "a node's state does not match its digest")
         plan = self.pins.plan(self.content, run.workflow_hash)
         state, audit = with_declines(*audited_state_of(node, loaded.mode), run)
         if run.status == "abandoned" and state.abandoned is None:
@@ -182,7 +177,7 @@ class Positions:
                 tip = reader.node(session_id, tip_of(loaded.session, run))
             how = state_of(tip).abandoned if tip is not None else None
             if how is None:
-                return not_healthy(session_id, "nothing says who abandoned its run")
+                raise not_healthy(session_id, "nothing says who abandoned its run")
             state, audit = abandoned(state, how), replace(audit, status="abandoned")
         recorded = state.preferences
         if self.own_mode is not None:
@@ -219,8 +214,8 @@ class Positions:
         self.store.append(*sorted(changes, key=lambda change: change.session.session_id))
 
 
-def _pointer(keyring: Keyring, token: str, *kinds: Kind) -> Pointer | LedgerError:
+def _pointer(keyring: Keyring, token: str, *kinds: Kind) -> Pointer:
     pointer = read(keyring, token, kinds)
     if isinstance(pointer, TokenError):
-        return LedgerError(pointer.code, pointer.message, pointer.next_action)
+        raise LedgerError(pointer.code, pointer.message, pointer.next_action)
     return pointer

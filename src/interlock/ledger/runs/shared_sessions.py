@@ -118,7 +118,7 @@ class SessionCall:
         """The events that tell of the current visit, up to this call."""
         return self.position.session.visit_index, self.position.session.head_index + 1
 
-    def repeated(self) -> Replayed | LedgerError | None:
+    def repeated(self) -> Replayed | None:
         """Return the recorded response if the same call was made in the current visit, or made it (rule 13).
 
         The repeat is traced; nothing else of it is recorded.
@@ -137,7 +137,7 @@ class SessionCall:
         if made is None or not made.response:
             return None
         if not intact(made.response, made.response_digest):
-            return not_healthy(session.session_id, "a recorded response does not match its digest")
+            raise not_healthy(session.session_id, "a recorded response does not match its digest")
         self.trace_repeat()
         response = named(made.response, session.session_id)
         return Replayed(response, self.pointer.handle, made.request_digest != wanted)
@@ -204,24 +204,21 @@ class Sessions:
         self.ledger = ledger
         self.policy = policy
 
-    def call(self, pointer: Pointer, calling: Calling) -> SessionCall | LedgerError:
+    def call(self, pointer: Pointer, calling: Calling) -> SessionCall:
         """Read the head of a session for a progress call."""
-        position = self.ledger.at(pointer)
-        if isinstance(position, LedgerError):
-            return position
-        return SessionCall(self.ledger, pointer, position, calling, self.policy)
+        return SessionCall(self.ledger, pointer, self.ledger.at(pointer), calling, self.policy)
 
     def trace(self, position: Position, calling: Calling, error: str, notices: Notices) -> None:
         """Trace a reading call; the head stays where it is."""
         traced = calling.traced(position.agent, position.state, self.ledger.clock(), error, notices)
         keep_trace(self.ledger, position.session, traced)
 
-    def join(self, token: str, agent: str | None, calling: Calling) -> Joined | LedgerError | None:
+    def join(self, token: str, agent: str | None, calling: Calling) -> Joined | None:
         """Join a session by any surface's token of it; None if the token leads nowhere (rules 6, 34)."""
         keyring = self.ledger.keys.keyring()
         pointer = read(keyring, token, ("ses", "st", "nav"))
         if isinstance(pointer, TokenError) and pointer.code == "TOKEN_KEY_RETIRED":
-            return LedgerError(pointer.code, pointer.message, pointer.next_action)
+            raise LedgerError(pointer.code, pointer.message, pointer.next_action)
         adopted = isinstance(pointer, TokenError)
         known = adoptable(self.ledger, token) if isinstance(pointer, TokenError) else pointer
         if known is None:
@@ -230,8 +227,6 @@ class Sessions:
         if loaded is None:
             return None
         position = self._head_of_run(known)
-        if isinstance(position, LedgerError):
-            return position
         session_id, joining = position.session_id, agent or loaded.agent
         with self.ledger.store.reading() as reader:
             handles = {row.agent: row for row in reader.handles(session_id)}
@@ -246,15 +241,18 @@ class Sessions:
         self.ledger.append(commit.finish(handles=new))
         return Joined(handle, position, joining, notices, adopted)
 
-    def _head_of_run(self, pointer: Pointer) -> Position | LedgerError:
+    def _head_of_run(self, pointer: Pointer) -> Position:
         """Return the head of the session, or the tip of another run that the token belongs to."""
         head = self.ledger.at(Pointer("ses", pointer.handle))
-        if isinstance(head, LedgerError) or pointer.kind == "ses":
+        if pointer.kind == "ses":
             return head
-        named_run = self.ledger.at(pointer)
-        if isinstance(named_run, LedgerError) or named_run.run.run == head.run.run:
+        try:
+            named_run = self.ledger.at(pointer).run
+        except LedgerError:  # its node is gone; the session is not
             return head
-        return self.ledger.position(head.session_id, tip_of(head.session, named_run.run))
+        if named_run.run == head.run.run:
+            return head
+        return self.ledger.position(head.session_id, tip_of(head.session, named_run))
 
 
 def adoptable(ledger: Ledger, token: str) -> Pointer | None:

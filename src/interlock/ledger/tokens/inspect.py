@@ -52,17 +52,16 @@ class Disclosed(Struct, frozen=True, omit_defaults=True):
     answer: str = ""
 
 
-def disclose(ledger: Ledger, token: str) -> Disclosed | LedgerError:
+def disclose(ledger: Ledger, token: str) -> Disclosed:
     """Open a token of any kind and say where it leads. Nothing is written."""
     pointer = ledger.read_token(token, *get_args(Kind))
-    if isinstance(pointer, LedgerError):
-        return pointer
     kind, node, attempt = pointer.kind, pointer.node, pointer.attempt
-    position = ledger.at(Pointer("ses", pointer.handle) if kind == "trc" else pointer)
-    if isinstance(position, LedgerError):
+    try:
+        position = ledger.at(Pointer("ses", pointer.handle) if kind == "trc" else pointer)
+    except LedgerError:
         loaded = ledger.load(pointer.handle)
         if loaded is None or kind not in ("sst", "trc"):
-            return position
+            raise
         # A session that has no run yet.
         session = loaded.session
         return Disclosed(kind, VERSION, session.session_id, node, attempt, used=False, ts=session.created_at)
@@ -116,9 +115,12 @@ def _asked(reader: Reader, session_id: str, opening: int) -> dict[str, str]:
 
 
 def _parent(ledger: Ledger, parent: str | None) -> dict[str, str]:
-    position = ledger.position(parent) if parent else None
-    if position is None or isinstance(position, LedgerError):
-        return {"psid": parent or ""}
+    if parent is None:
+        return {"psid": ""}
+    try:
+        position = ledger.position(parent)
+    except LedgerError:
+        return {"psid": parent}
     workflow = position.plan.workflow
     return {
         "psid": position.session_id,

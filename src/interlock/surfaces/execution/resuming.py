@@ -55,8 +55,9 @@ def resumed(ledger: Ledger, query: str, reference: str | None) -> Outcome:
     best = candidates[0]
     if best.run is None:
         return _with_notes(ledger, best, lines, body)
-    position = ledger.at(Pointer("st", best.handle, best.tip))
-    if isinstance(position, LedgerError):
+    try:
+        position = ledger.at(Pointer("st", best.handle, best.tip))
+    except LedgerError:
         return Reply("\n".join(lines), body)
     shown = live(answer(ledger.rehydrate(position)), ledger, best.handle)
     assert isinstance(shown.structured, msgspec.Raw)

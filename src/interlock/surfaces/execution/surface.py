@@ -85,7 +85,7 @@ class ExecutionSurface(LedgerSurface):
         """Start a run. Returns the first pending step and its tokens. Do only that step, then call
         continue_workflow. Put the goal or ticket into context (title, goal, ticketId).
         """
-        key = repeatable(self.ledger, "start_workflow", params.requestId, params, of_error)
+        key = repeatable(self.ledger, "start_workflow", params.requestId, params)
         if isinstance(key, Reply):
             return key
         invalid_context = check_context(params.context)
@@ -95,11 +95,7 @@ class ExecutionSurface(LedgerSurface):
         if isinstance(loaded, Diagnostic):
             return _not_loaded(loaded)
         within = self.ledger.read_token(params.sessionToken, "sst") if params.sessionToken else None
-        if isinstance(within, LedgerError):
-            return of_error(within)
         start = self.ledger.start(loaded, params.context or {}, within=within)
-        if isinstance(start, LedgerError):
-            return of_error(start)
         response = answer(start.view)
         traced = start.disclosed("start_workflow", call.client.name, start.view.notices)
         self.ledger.record_start(start, response, key, traced)
@@ -179,13 +175,9 @@ class ExecutionSurface(LedgerSurface):
     ) -> Attempt | Reply:
         """Open an attempt; a repeated one returns its recorded response (rule 7)."""
         pointer = self.ledger.read_pair(state_token, token, kind)
-        if isinstance(pointer, LedgerError):
-            return of_error(pointer)
         number = pointer.attempt if kind == "ack" else note_attempt(pointer.attempt)
         attempt = self.ledger.attempt(pointer, number, request)
         match attempt:
-            case LedgerError():
-                return of_error(attempt)
             case Replayed(differs=True):
                 recorded = replayed(attempt, self.ledger)  # the note stays outside the recorded payload
                 message = USED_BEFORE if kind == "ack" else NOTED_BEFORE
@@ -203,8 +195,6 @@ class ExecutionSurface(LedgerSurface):
     def _rehydrate(self, params: p.ContinueWorkflow) -> Outcome:
         """Show the pending step again; any surface's token of the run will do (rule 34)."""
         position = self.ledger.taken_up(params.stateToken)
-        if isinstance(position, LedgerError):
-            return of_error(position)
         view = self.ledger.rehydrate(position)
         if (params.output, params.context, params.reask, params.abandon) != (None, None, None, None):
             text = "output, context, reask and abandon were ignored: without ackToken nothing is recorded."
@@ -254,18 +244,14 @@ class ExecutionSurface(LedgerSurface):
 
     def _note(self, token: str, output: Output) -> Outcome:
         pointer = self.ledger.read_token(token, "sst")
-        if isinstance(pointer, LedgerError):
-            return of_error(pointer)
         session_id = self.ledger.note(pointer, output)
-        if isinstance(session_id, LedgerError):
-            return of_error(session_id)
         body: dict[str, Json] = {"kind": "ok", "sessionToken": token, "session": {"sessionId": session_id}}
         return Reply(f"Kept in session {session_id}.\n\nsessionToken: {token}", body)
 
     @tool()
     def start_session(self, params: p.StartSession, call: Call) -> Outcome:
         """Open a session for notes before any workflow is started."""
-        key = repeatable(self.ledger, "start_session", params.requestId, params, of_error)
+        key = repeatable(self.ledger, "start_session", params.requestId, params)
         if isinstance(key, Reply):
             return key
         new, token = self.ledger.start_session(params.title or "Untitled work"), slot("sst", 0)

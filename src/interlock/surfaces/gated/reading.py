@@ -5,7 +5,7 @@ from __future__ import annotations
 from interlock.core.hashing import digest_of
 from interlock.core.values import Json
 from interlock.ledger.runs.shared_sessions import Calling
-from interlock.surfaces.call import Call, Outcome, Reply
+from interlock.surfaces.call import Call, Outcome
 from interlock.surfaces.gated import params as p
 from interlock.surfaces.shared import session_params as shared
 from interlock.surfaces.shared.documents import FoundDocument
@@ -26,8 +26,6 @@ class GatedReading:
     def get_workflow(self, params: shared.GetWorkflow, call: Call) -> Outcome:
         """Rules, variables, modes, initialActivity and activities; summary=false gives all of it."""
         reading = self._tools.reading_call(params.session_token, Calling("get_workflow"))
-        if isinstance(reading, Reply):
-            return reading
         workflow = reading.workflow
         shape = summary_shape(workflow) if params.summary else workflow_shape(workflow)
         if params.summary and (model := workflow.extra.get("executionModel")):
@@ -41,8 +39,6 @@ class GatedReading:
     def get_skills(self, params: p.GetSkills, call: Call) -> Outcome:
         """The workflow's skills."""
         reading = self._tools.reading_call(params.session_token, Calling("get_skills"))
-        if isinstance(reading, Reply):
-            return reading
         named, primary = reading.workflow.extra.get("skills"), reading.workflow.primary_skill
         refs = map(str, named) if isinstance(named, list) else [primary] if primary else []
         skills: dict[str, Json] = {}
@@ -61,11 +57,7 @@ class GatedReading:
         """The skill of a step, or of the activity."""
         about = {"step": params.step_id[:128]} if params.step_id else {}
         reading = self._tools.reading_call(params.session_token, Calling("get_skill", about))
-        if isinstance(reading, Reply):
-            return reading
         asked = asked_skill(reading, params)
-        if isinstance(asked, Reply):
-            return asked
         reading, skill = asked
         return reading.json_answer({"skill": _skill_json(reading, skill, [params.known or ""])})
 
@@ -75,12 +67,10 @@ class GatedReading:
         ref = params.resource_index
         calling = Calling("get_resource", {"resource": ref[:128]})
         reading = self._tools.reading_call(params.session_token, calling)
-        if isinstance(reading, Reply):
-            return reading
         resource = reading.documents.resource(ref)
         if resource is None:
             known = ", ".join(document.ref for document in reading.documents.own("resource")) or "none"
-            return reading.error_answer("NOT_FOUND", f"Resource not found: {ref}", f"Use one of: {known}.")
+            raise reading.refused("NOT_FOUND", f"Resource not found: {ref}", f"Use one of: {known}.")
         return reading.json_answer({"resource": {**_reference(resource, ref), "content": resource.text}})
 
 

@@ -131,7 +131,7 @@ class GatedSurface(LedgerSurface):
             return self.shared.invalid(
                 self.tools["start_session"], "Object missing required field `workflow_id`"
             )
-        key = repeatable(self.ledger, "gated start_session", params.requestId, params, of_error)
+        key = repeatable(self.ledger, "gated start_session", params.requestId, params)
         if isinstance(key, Reply):
             return key
         calling = Calling("start_session", {"workflow": params.workflow_id[:128]})
@@ -149,16 +149,20 @@ class GatedSurface(LedgerSurface):
 
     def _mismatch(self, token: str, workflow_id: str) -> Reply | None:
         """Refuse a token of another workflow (rule 17)."""
-        pointer = self.ledger.read_token(token, "ses", "st", "nav")
-        if isinstance(pointer, LedgerError):
+        try:
+            pointer = self.ledger.read_token(token, "ses", "st", "nav")
+        except LedgerError:
             claimed = adoptable(self.ledger, token)
             if claimed is None:
                 return None
             pointer = claimed
-        head = self.ledger.at(Pointer("ses", pointer.handle))
+        try:
+            head = self.ledger.at(Pointer("ses", pointer.handle))
+        except LedgerError:
+            return None
         loaded = self.ledger.library.load(workflow_id)
         loaded_id = workflow_id if isinstance(loaded, Diagnostic) else loaded.workflow.id
-        if isinstance(head, LedgerError) or head.run.workflow_id in (workflow_id, loaded_id):
+        if head.run.workflow_id in (workflow_id, loaded_id):
             return None
         text = (
             f"Workflow mismatch: session was on '{head.run.workflow_id}' but call targets '{workflow_id}'. "
@@ -194,7 +198,7 @@ class GatedSurface(LedgerSurface):
         None where the call is a move: to another activity, or back into this one where an exit leads there.
         """
         reading = self.shared.reading_call(params.session_token, Calling("next_activity"))
-        if isinstance(reading, Reply) or params.activity_id != reading.state.activity:
+        if params.activity_id != reading.state.activity:
             return None
         if reading.pointer.node != reading.state.visit:  # the call that entered it, sent again, is a repeat
             return None
@@ -232,8 +236,6 @@ class GatedSurface(LedgerSurface):
         # Its question is put where it is due, or where the call claims the steps before it; else never.
         calling = Calling("get_checkpoint", {"checkpoint": params.checkpoint_id[:128]})
         reading = self.shared.reading_call(params.session_token, calling)
-        if isinstance(reading, Reply):
-            return reading
         activity = reading.workflow.activity(params.activity_id)
         gates = gates_of(activity) if activity is not None else []
         gate = next((gate for gate in gates if gate.id == params.checkpoint_id), None)
@@ -241,7 +243,7 @@ class GatedSurface(LedgerSurface):
             text = f"Checkpoint not found: {params.checkpoint_id} in activity {params.activity_id}"
             names = ", ".join(gate.id for gate in gates)
             known = f"Send one of these as checkpoint_id: {names}." if names else "It has no checkpoints."
-            return reading.error_answer("CHECKPOINT_NOT_FOUND", text, known)
+            raise reading.refused("CHECKPOINT_NOT_FOUND", text, known)
         if params.reask:
             return self._walk_to(params, gate, call)
         if params.activity_id == reading.state.activity:
@@ -258,12 +260,8 @@ class GatedSurface(LedgerSurface):
         """Claim the steps before a checkpoint with what the call brings, and put its question."""
         calling = Calling("get_checkpoint", {"checkpoint": gate.id})
         progress = self.shared.progress_call(params.session_token, calling, params.variables)
-        if isinstance(progress, Reply):
-            return progress
         progress.unread = call.unread
         claims = claims_of(params.step_manifest)
-        if isinstance(claims, Reply):
-            return claims
         if progress.is_stale:
             return self.shared.refuse_stale(progress)
         if (invalid := check_context(params.reask, "reask")) is not None:
@@ -303,12 +301,8 @@ class GatedSurface(LedgerSurface):
         """
         calling = Calling("respond_checkpoint", {"checkpoint": params.checkpoint_id[:128]})
         progress = self.shared.progress_call(params.session_token, calling, params.variables)
-        if isinstance(progress, Reply):
-            return progress
         progress.unread = call.unread
         claims = claims_of(params.step_manifest)
-        if isinstance(claims, Reply):
-            return claims
         position, progress.beside = progress.position, beside(params, "session_token")
         if progress.is_stale or progress.pointer.attempt > position.state.answered:
             return self.shared.refuse_stale(progress)

@@ -13,7 +13,7 @@ from interlock.core.definition.program import gates_of
 from interlock.core.definition.workflow import Activity, Workflow
 from interlock.core.engine.paths.exits import entry_activities, possible_exits
 from interlock.core.values import Json
-from interlock.surfaces.call import Call, Outcome, Reply
+from interlock.surfaces.call import Call, Outcome, Refused
 from interlock.surfaces.navigation import params as p
 from interlock.surfaces.navigation.errors import not_found, not_loaded
 from interlock.surfaces.navigation.render import body_reply
@@ -64,28 +64,26 @@ class CatalogueTools:
     def get_workflow_activity(self, params: p.OfActivity, call: Call) -> Outcome:
         """Get one activity: steps, checkpoints, loops, transitions."""
         activity = self._activity(params.workflow_id, params.activity_id)
-        return activity if isinstance(activity, Reply) else body_reply(activity_shape(activity))
+        return body_reply(activity_shape(activity))
 
     @tool(read_only=True, uses_store=False)
     def get_checkpoint(self, params: p.OfCheckpoint, call: Call) -> Outcome:
         """Get a checkpoint's question, options and effects."""
         activity = self._activity(params.workflow_id, params.activity_id)
-        if isinstance(activity, Reply):
-            return activity
         gates = {gate.id: gate for gate in gates_of(activity)}
         if params.checkpoint_id not in gates:
             text = f"Checkpoint not found: {params.checkpoint_id} in activity {activity.id}"
             return not_found("CHECKPOINT_NOT_FOUND", text, list(gates))
         return body_reply(gate_shape(gates[params.checkpoint_id]))
 
-    def _activity(self, workflow_id: str, activity_id: str) -> Activity | Reply:
+    def _activity(self, workflow_id: str, activity_id: str) -> Activity:
         loaded = self.library.load(workflow_id)
         if isinstance(loaded, Diagnostic):
-            return not_loaded(loaded)
+            raise Refused(not_loaded(loaded))
         activity = loaded.workflow.activity(activity_id)
         if activity is None:
             known = [activity.id for activity in loaded.workflow.activities]
-            return not_found("ACTIVITY_NOT_FOUND", f"Activity not found: {activity_id}", known)
+            raise Refused(not_found("ACTIVITY_NOT_FOUND", f"Activity not found: {activity_id}", known))
         return activity
 
     @tool(read_only=True, uses_store=False)

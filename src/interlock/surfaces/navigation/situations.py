@@ -7,12 +7,11 @@ from msgspec.structs import replace
 from interlock.authoring.library import Loaded
 from interlock.core.engine.moves import Decisions, settled_for_navigation
 from interlock.core.run.notices import Notice, Notices
-from interlock.ledger.errors import LedgerError
 from interlock.ledger.ledger import Ledger
 from interlock.ledger.runs.position import Position, View, tip_of
 from interlock.ledger.tokens.tokens import STATE_PREFIX, Pointer, StateError, bare, read_state
-from interlock.surfaces.call import Reply
-from interlock.surfaces.navigation.errors import of_error, of_state
+from interlock.surfaces.call import Refused
+from interlock.surfaces.navigation.errors import of_state
 from interlock.surfaces.navigation.render import Situation
 
 OLD_STATE = Notice(
@@ -27,19 +26,20 @@ LEFT_BRANCH = Notice(
 OTHER_PREFIXES = ("st.", "ses.")
 
 
-def state_pointer(ledger: Ledger, state: str) -> Pointer | Reply:
+def state_pointer(ledger: Ledger, state: str) -> Pointer:
     """Check a state before anything in it is trusted."""
     pointer = read_state(ledger.keys.keyring(), state)
-    return of_state(pointer) if isinstance(pointer, StateError) else pointer
+    if isinstance(pointer, StateError):
+        raise Refused(of_state(pointer))
+    return pointer
 
 
-def run_pointer(ledger: Ledger, token: str) -> Pointer | Reply:
+def run_pointer(ledger: Ledger, token: str) -> Pointer:
     """Check any surface's token of a run."""
     token = bare(token)
     if token.startswith(STATE_PREFIX) or not token.startswith(OTHER_PREFIXES):
         return state_pointer(ledger, token)
-    pointer = ledger.read_token(token, "st", "ses")
-    return of_error(pointer) if isinstance(pointer, LedgerError) else pointer
+    return ledger.read_token(token, "st", "ses")
 
 
 def situation_at(ledger: Ledger, position: Position) -> Situation:

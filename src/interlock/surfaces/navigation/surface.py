@@ -30,7 +30,7 @@ from interlock.surfaces.arguments import (
     read_output,
 )
 from interlock.surfaces.briefs import brief_fields
-from interlock.surfaces.call import Call, Elicit, Outcome, Reply
+from interlock.surfaces.call import Call, Elicit, Outcome, Refused, Reply
 from interlock.surfaces.elicitation import decided_with_user
 from interlock.surfaces.ledger_surface import LedgerSurface
 from interlock.surfaces.navigation import params as p
@@ -104,8 +104,6 @@ class NavigationSurface(LedgerSurface):
         if params.workflow_id is None:
             return self.invalid(self.tools["nav_start"], missing_field("workflow_id"))
         key = start_key(self.ledger, "nav_start", params.requestId, params)
-        if isinstance(key, LedgerError):
-            return of_error(key)
         if isinstance(key, Replayed):
             return encoded_reply(self.ledger.filled(key.body, key.handle))
         variables = params.initial_variables or {}
@@ -117,10 +115,7 @@ class NavigationSurface(LedgerSurface):
             return not_loaded(loaded)
         parent, notices = None, list[Notice]()
         if params.parent_state is not None:
-            position = self._position(state_pointer(self.ledger, params.parent_state))
-            if isinstance(position, Reply):
-                return position
-            parent = position
+            parent = self.ledger.onward(state_pointer(self.ledger, params.parent_state))
             passed = passed_on(parent, loaded.workflow.id)
             notices += (
                 Notice(KEPT, f"'{name}' is what the parent passes on; the value that was sent is ignored.")
@@ -140,8 +135,6 @@ class NavigationSurface(LedgerSurface):
         start = self.ledger.start(
             loaded, variables, policy=NAVIGATION, parent=parent, activity=params.activity_id
         )
-        if isinstance(start, LedgerError):
-            return of_error(start)
         view = replace(start.view, notices=start.view.notices.plus(notices))
         where = f" at activity '{view.state.activity}'" if view.state.activity else ""
         message = f"Started workflow '{view.plan.workflow.name}'{where}"
@@ -153,10 +146,7 @@ class NavigationSurface(LedgerSurface):
     @tool(read_only=True)
     def nav_situation(self, params: p.NavState, call: Call) -> Outcome:
         """Show the situation again; takes the token of any surface."""
-        located = self._located(params.state)
-        if isinstance(located, Reply):
-            return located
-        position, situation = located
+        position, situation = self._located(params.state)
         with self.ledger.store.reading() as reader:
             brief = brief_fields(self.ledger.brief(reader, position))
         body = {**response_body(situation, situation_line(situation)), "brief": brief}
@@ -165,33 +155,21 @@ class NavigationSurface(LedgerSurface):
     @tool(read_only=True)
     def nav_checkpoint(self, params: p.NavState, call: Call) -> Outcome:
         """Show the checkpoint that waits for the user."""
-        located = self._located(params.state)
-        if isinstance(located, Reply):
-            return located
-        _, situation = located
+        _, situation = self._located(params.state)
         checkpoint = open_checkpoint(situation)
         nothing = "No checkpoint is currently blocking progress"
         message = nothing if checkpoint is None else f"Checkpoint: {checkpoint['message']}"
         body = {"active": checkpoint is not None, **response_body(situation, message)}
         return encoded_reply(self.ledger.filled(msgspec.json.encode(body), situation.handle))
 
-    def _located(self, token: str) -> tuple[Position, Situation] | Reply:
+    def _located(self, token: str) -> tuple[Position, Situation]:
         pointer = run_pointer(self.ledger, token)
-        if isinstance(pointer, Reply):
-            return pointer
-        position = self._position(pointer)
-        if isinstance(position, Reply):
-            return position
+        position = self.ledger.onward(pointer)
         situation = situation_at(self.ledger, position)
         if pointer.kind == "nav":
             # The state stays the one that its actions are recorded under, so that a repeat is known (rule 9).
             situation = replace(situation, view=replace(situation.view, node=pointer.node))
         return position, situation
-
-    def _position(self, pointer: Pointer | Reply) -> Position | Reply:
-        """Return the run at the node that a pointer leads to by now."""
-        position = pointer if isinstance(pointer, Reply) else self.ledger.onward(pointer)
-        return of_error(position) if isinstance(position, LedgerError) else position
 
     @tool(idempotent=True)
     def nav_action(self, params: p.NavAction, call: Call) -> Outcome:
@@ -200,8 +178,6 @@ class NavigationSurface(LedgerSurface):
         same call again returns the same answer; an older state starts a new branch.
         """
         pointer = state_pointer(self.ledger, params.state)
-        if isinstance(pointer, Reply):
-            return pointer
         invalid_variables = check_context(params.variables, "variables") or check_context(
             params.reask, "reask"
         )
@@ -220,20 +196,17 @@ class NavigationSurface(LedgerSurface):
 
     def _unserved(self, state: str, reply: Reply) -> Reply:
         """Add to an error where the run is, and the state that it stays in."""
-        located = self._located(state)
-        if isinstance(located, Reply):
+        try:
+            _, situation = self._located(state)
+        except (LedgerError, Refused):
             return reply
-        _, situation = located
         body = {**response_body(situation, ""), **msgspec.json.decode(reply.text), "state": state}
         return replace(body_reply(body), is_error=True)
 
     def _act(self, pointer: Pointer, params: p.NavAction, output: Output, call: Call) -> Outcome:
         attempt = self.ledger.attempt(pointer, attempt_of(identity_of(params, output)), request_of(params))
-        match attempt:
-            case LedgerError():
-                return of_error(attempt)
-            case Replayed():
-                return _replayed(self.ledger.filled(attempt.body, attempt.handle), differs=attempt.differs)
+        if isinstance(attempt, Replayed):
+            return _replayed(self.ledger.filled(attempt.body, attempt.handle), differs=attempt.differs)
         position = attempt.position
         terms = self.ledger.terms(position.state)
         command = command_of(params, position, output, terms, attempt.now, call.client.name)
@@ -267,9 +240,7 @@ class NavigationSurface(LedgerSurface):
 
     def _refused(self, pointer: Pointer, params: p.NavAction, refusal: Refusal) -> Outcome:
         """Answer a refused action; it is not an error of the call, and the state stays as it was."""
-        position = self._position(pointer)
-        if isinstance(position, Reply):
-            return position
+        position = self.ledger.onward(pointer)
         wording = words(refusal)
         error: dict[str, Json] = {
             "code": code_of(refusal),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 from msgspec.structs import replace
 
 from interlock.core.definition.prompts import effect_text
@@ -14,6 +16,7 @@ from interlock.core.run.outcomes import Code, Decided, Refusal, run_abandoned
 from interlock.core.run.questions import Question
 from interlock.core.run.state import RunState
 from interlock.core.values import Json
+from interlock.ledger.errors import LedgerError
 from interlock.ledger.runs.position import Position
 from interlock.ledger.runs.shared_sessions import (
     Calling,
@@ -61,12 +64,8 @@ class Checkpoints:
         """
         calling = Calling("yield_checkpoint", {"checkpoint": params.checkpoint_id[:128]})
         progress = self._tools.progress_call(params.session_token, calling, params.variables)
-        if isinstance(progress, Reply):
-            return progress
         progress.unread = call.unread
         claims = claims_of(params.step_manifest)
-        if isinstance(claims, Reply):
-            return claims
         if (invalid := check_context(params.reask, "reask")) is not None:
             return failure("VALIDATION_ERROR", invalid.message, invalid.next_action)
         if progress.is_stale:
@@ -139,8 +138,6 @@ class Checkpoints:
         if token is None:
             return failure("VALIDATION_ERROR", NEITHER, "Send the checkpoint_handle.")
         reading = self._tools.reading_call(token, Calling("present_checkpoint"))
-        if isinstance(reading, Reply):
-            return reading
         gate, opened = open_gate(reading.position), reading.state.active
         if gate is None or opened is None or _is_another(reading.pointer, reading.state):
             how = reading.state.abandoned
@@ -165,13 +162,11 @@ class Checkpoints:
         if token is None:
             return failure("VALIDATION_ERROR", NEITHER, "Send the checkpoint_handle.")
         progress = self._tools.progress_call(token, Calling("respond_checkpoint"), params.variables)
-        if isinstance(progress, Reply):
-            return progress
         position, gate, pointer = progress.position, open_gate(progress.position), progress.pointer
         progress.beside = beside(params, "session_token", "checkpoint_handle")
         if pointer.is_checkpoint_handle:  # it is the worker's, and whoever answers is another agent
-            caller = self._ledger.open(params.session_token, "ses") if params.session_token else None
-            progress.agent = caller.agent if isinstance(caller, Position) else ""
+            caller = self._caller(params.session_token)
+            progress.agent = caller.agent if caller is not None else ""
         else:
             sent = answering("", params)  # a token answers one question: a repeat is known by it
             progress.request = {**sent, "agent": progress.agent, "seen": pointer.attempt}
@@ -203,6 +198,12 @@ class Checkpoints:
             body["session_token"] = token
         return self._tools.record(progress, decided, json_reply(body, token, notices), notices=notices)
 
+    def _caller(self, token: str | None) -> Position | None:
+        """Return the run that the token beside a handle leads to; None if it leads nowhere."""
+        with suppress(LedgerError):
+            return self._ledger.open(token, "ses") if token else None
+        return None
+
     def _answered_since(self, progress: SessionCall, params: p.RespondCheckpoint, gate: Gate | None) -> Reply:
         """Answer a call whose session token is older than an answer of this visit (rule 13).
 
@@ -222,9 +223,9 @@ class Checkpoints:
 
     def _answered_before(self, progress: SessionCall, params: p.RespondCheckpoint, refusal: Refusal) -> Reply:
         """Return the recorded answer for a repeat; another answer is refused, with the recorded one."""
-        caller = self._ledger.read_token(params.session_token, "ses") if params.session_token else None
+        caller = self._caller(params.session_token)
         token = None  # the handle is the worker's, and is no token to go on with
-        if isinstance(caller, Pointer):
+        if caller is not None:
             token = session_token(self._ledger, caller.handle, progress.state)
         pointer = progress.pointer
         opening = pointer.attempt if pointer.is_checkpoint_handle else 0
@@ -250,8 +251,6 @@ class Checkpoints:
         """Worker: go on after the orchestrator has answered."""
         calling = Calling("resume_checkpoint")
         progress = self._tools.progress_call(params.session_token, calling, params.variables)
-        if isinstance(progress, Reply):
-            return progress
         if progress.is_stale:
             return self._tools.refuse_stale(progress)
         position = progress.position

@@ -12,7 +12,7 @@ from interlock.core.engine.loops import rounds
 from interlock.core.engine.paths.exits import exits
 from interlock.core.hashing import digest_of
 from interlock.ledger.runs.shared_sessions import Calling
-from interlock.surfaces.call import Call, Outcome, Reply
+from interlock.surfaces.call import Call, Outcome
 from interlock.surfaces.session import params as p
 from interlock.surfaces.session.errors import before_leaving
 from interlock.surfaces.shared import session_params as shared
@@ -37,8 +37,6 @@ class SessionReading:
         gives the whole definition.
         """
         reading = self._unblocked(params.session_token, Calling("get_workflow"))
-        if isinstance(reading, Reply):
-            return reading
         workflow, known = reading.workflow, params.known or []
         shape = summary_shape if params.summary else header_shape
         text = self._tools.cached_text(reading, shape.__name__, lambda: as_toon(shape(workflow)))
@@ -59,10 +57,8 @@ class SessionReading:
     def get_activity(self, params: p.GetActivity, call: Call) -> Outcome:
         """Worker: the current activity with steps, checkpoints, loops and transitions."""
         reading = self._unblocked(params.session_token, Calling("get_activity"))
-        if isinstance(reading, Reply):
-            return reading
         if reading.activity is None:
-            return no_activity(reading)
+            raise no_activity(reading)
         plan, activity = reading.position.plan, reading.activity
         name, scope = f"activity {activity.id}", plan.scope(reading.state.variables)
         definition = self._tools.cached_text(reading, name, lambda: as_toon(activity_shape(activity)))
@@ -83,8 +79,6 @@ class SessionReading:
     def get_skills(self, params: p.GetActivity, call: Call) -> Outcome:
         """The workflow's primary skill."""
         reading = self._unblocked(params.session_token, Calling("get_skills"))
-        if isinstance(reading, Reply):
-            return reading
         header = f"scope: workflow\nsession_token: {reading.token}"
         ref = reading.workflow.primary_skill
         if ref is None:
@@ -99,11 +93,7 @@ class SessionReading:
         """The skill of a step, of the activity, or before any activity of the workflow."""
         about = {"step": params.step_id[:128]} if params.step_id else {}
         reading = self._unblocked(params.session_token, Calling("get_skill", about))
-        if isinstance(reading, Reply):
-            return reading
         asked = asked_skill(reading, params)
-        if isinstance(asked, Reply):
-            return asked
         reading, skill = asked
         header = f"session_token: {reading.token}"
         return reading.text_answer(_skill_text(skill, header, params.known, "\n\n"))
@@ -113,14 +103,12 @@ class SessionReading:
         """A resource's text."""
         ref = params.resource_id
         reading = self._unblocked(params.session_token, Calling("get_resource", {"resource": ref[:128]}))
-        if isinstance(reading, Reply):
-            return reading
         resource = reading.documents.resource(ref)
         if resource is None:
             known = [document.ref for document in reading.documents.own("resource")]
             similar = [name for name in known if name.rpartition("/")[2] == ref]
             names = ", ".join(similar or known) or "none; this workflow has no resources"
-            return reading.error_answer("NOT_FOUND", f"Resource not found: {ref}", f"Use one of: {names}.")
+            raise reading.refused("NOT_FOUND", f"Resource not found: {ref}", f"Use one of: {names}.")
         document, mark = resource.document, digest_mark(resource.document.digest)
         header = f"session_token: {reading.token}\ndigest: {mark}"
         if params.known == mark:
@@ -145,10 +133,10 @@ class SessionReading:
         if missing := before_leaving(self._tools.outstanding(reading.position)):
             yield f"before next_activity: {missing}"
 
-    def _unblocked(self, token: str, calling: Calling) -> ReadingCall | Reply:
+    def _unblocked(self, token: str, calling: Calling) -> ReadingCall:
         """Open the head for a read, which is refused while a checkpoint is open (rule 15)."""
         reading = self._tools.reading_call(token, calling)
-        if isinstance(reading, Reply) or reading.state.active is None:
+        if reading.state.active is None:
             return reading
         gate = reading.state.active.gate
         text = (
@@ -158,7 +146,7 @@ class SessionReading:
             "proceed."
         )
         next_action = "Have the checkpoint answered with respond_checkpoint."
-        return reading.error_answer("DECISION_PENDING", text, next_action, {"checkpoint": gate})
+        raise reading.refused("DECISION_PENDING", text, next_action, {"checkpoint": gate})
 
 
 def _skill_text(skill: FoundDocument, header: str, known: str | None, fence: str) -> str:

@@ -83,7 +83,7 @@ class SessionSurface(LedgerSurface):
         found = self.shared.found(params.find, params.session_token, TAKE_UP)
         if found is not None:
             return found
-        key = repeatable(self.ledger, "session start_session", params.requestId, params, of_error)
+        key = repeatable(self.ledger, "session start_session", params.requestId, params)
         if isinstance(key, Reply):
             return key
         about: dict[str, Json] = {"workflow": params.workflow_id[:128]} if params.workflow_id else {}
@@ -99,11 +99,7 @@ class SessionSurface(LedgerSurface):
         parent = None
         if params.parent_session_token is not None:
             pointer = self.ledger.read_token(params.parent_session_token, "ses", "nav", "st")
-            if isinstance(pointer, LedgerError):
-                return of_error(pointer)
             head = self.ledger.at(Pointer("ses", pointer.handle))
-            if isinstance(head, LedgerError):
-                return of_error(head)
             parent = head
         return self.shared.start(calling, params.agent_id, workflow_id, key, parent)
 
@@ -131,11 +127,7 @@ class SessionSurface(LedgerSurface):
         """Where the session stands: status, activity, last checkpoint, parent."""
         # Readable at any time, and never traced.
         pointer = self.shared.pointer(params.session_token, "get_workflow_status")
-        if isinstance(pointer, Reply):
-            return pointer
         position = self.ledger.at(pointer)
-        if isinstance(position, LedgerError):
-            return of_error(position)
         with self.ledger.store.reading() as reader:
             body = {**_status(position), **brief_fields(self.ledger.brief(reader, position))}
         last = last_answer(self.ledger, position.session_id)

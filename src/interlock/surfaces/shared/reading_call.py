@@ -15,7 +15,7 @@ from interlock.core.values import Json
 from interlock.ledger.runs.position import Position
 from interlock.ledger.runs.shared_sessions import Calling, Sessions
 from interlock.ledger.tokens.tokens import Pointer
-from interlock.surfaces.call import Reply
+from interlock.surfaces.call import Refused, Reply
 from interlock.surfaces.shared.documents import Documents, FoundDocument
 from interlock.surfaces.shared.replies import failure, json_reply, text_reply
 from interlock.surfaces.shared.session_params import GetSessionSkill
@@ -65,11 +65,11 @@ class ReadingCall(Struct, frozen=True):
         reply = json_reply({**body, "session_token": self.token}, self.token, notices)
         return self.answer(reply, notices)
 
-    def error_answer(
+    def refused(
         self, code: str, message: str, next_action: str, about: Mapping[str, Json] | None = None
-    ) -> Reply:
-        """Answer with what is wrong, what to do next, and the current token."""
-        return self.answer(failure(code, message, next_action, about, self.token))
+    ) -> Refused:
+        """Refuse with what is wrong, what to do next, and the current token; the call is traced."""
+        return Refused(self.answer(failure(code, message, next_action, about, self.token)))
 
     def answer(self, reply: Reply, notices: Notices = NO_NOTICES) -> Reply:
         """Trace the call and return its answer."""
@@ -91,40 +91,40 @@ class ReadingCall(Struct, frozen=True):
         return Notices((Notice("MOVED_ON", text), *standing))
 
 
-def asked_skill(reading: ReadingCall, params: GetSessionSkill) -> tuple[ReadingCall, FoundDocument] | Reply:
+def asked_skill(reading: ReadingCall, params: GetSessionSkill) -> tuple[ReadingCall, FoundDocument]:
     """Find the skill that is named, else that of the step, of the activity, or of the workflow."""
     activity, step_id, ref = reading.activity, params.step_id, params.skill_id
     if step_id is not None and ref is not None:
         text = "Both step_id and skill_id were sent."
-        return reading.error_answer("VALIDATION_ERROR", text, "Send step_id, or skill_id, not both.")
+        raise reading.refused("VALIDATION_ERROR", text, "Send step_id, or skill_id, not both.")
     owner = f"Workflow '{reading.workflow.id}'" if activity is None else f"Activity '{activity.id}'"
     if ref is None and step_id is None:
         ref = reading.workflow.primary_skill if activity is None else activity.primary_skill
     elif step_id is not None:
         if activity is None:
-            return no_activity(reading)
+            raise no_activity(reading)
         step, owner = activity.step(step_id), f"Step '{step_id}'"
         if step is None:
             steps = ", ".join(step.id for step in activity.steps())
             text = f"Step not found: {step_id} in activity {activity.id}"
-            return reading.error_answer("STEP_NOT_FOUND", text, f"Use one of: {steps}.")
+            raise reading.refused("STEP_NOT_FOUND", text, f"Use one of: {steps}.")
         ref = step.skill
     supporting = ", ".join(activity.supporting_skills if activity else ())
     if ref is None:
         more = f" Supporting skills of the activity, by skill_id: {supporting}." if supporting else ""
-        return reading.error_answer("NO_SKILL", f"{owner} has no skill.", f"Go on without one.{more}")
+        raise reading.refused("NO_SKILL", f"{owner} has no skill.", f"Go on without one.{more}")
     reading = reading.about(skill=ref[:128])
     skill = reading.documents.skill(ref)
     if skill is None:
         next_action = "Go on without it, and tell the user that it is missing."
-        return reading.error_answer("NOT_FOUND", f"Skill not found: {ref}", next_action)
+        raise reading.refused("NOT_FOUND", f"Skill not found: {ref}", next_action)
     return reading, skill
 
 
-def no_activity(reading: ReadingCall) -> Reply:
+def no_activity(reading: ReadingCall) -> Refused:
     """Answer a call that needs an activity before one was entered."""
     text, next_action = "No activity has been entered yet.", "Call next_activity with the initialActivity."
-    return reading.error_answer("NO_ACTIVITY", text, next_action)
+    return reading.refused("NO_ACTIVITY", text, next_action)
 
 
 def status_of(position: Position) -> str:

@@ -22,7 +22,6 @@ from interlock.core.run.notices import Notice, Notices
 from interlock.core.run.outcomes import Decided, Refusal
 from interlock.core.run.surface_policy import SurfacePolicy
 from interlock.core.values import Json, Variables
-from interlock.ledger.errors import LedgerError
 from interlock.ledger.ledger import Ledger
 from interlock.ledger.runs.children import passed_on
 from interlock.ledger.runs.position import Position
@@ -38,7 +37,7 @@ from interlock.ledger.tokens.slots import slot
 from interlock.ledger.tokens.tokens import Pointer
 from interlock.surfaces.arguments import InvalidArgument, check_context, decoding_error
 from interlock.surfaces.briefs import brief_fields
-from interlock.surfaces.call import Call, Elicit, Outcome, Reply
+from interlock.surfaces.call import Call, Elicit, Outcome, Refused, Reply
 from interlock.surfaces.elicitation import decided_with_user
 from interlock.surfaces.recorded import body_of, live, replayed
 from interlock.surfaces.refusals import sentence
@@ -47,7 +46,7 @@ from interlock.surfaces.shared import validation
 from interlock.surfaces.shared.documents import META, Documents
 from interlock.surfaces.shared.found_work import found_fields, names_work
 from interlock.surfaces.shared.reading_call import ReadingCall, status_of
-from interlock.surfaces.shared.replies import failure, json_reply, of_error, with_warning
+from interlock.surfaces.shared.replies import failure, json_reply, with_warning
 from interlock.surfaces.shared.resolutions import Answering
 from interlock.surfaces.shared.trace_json import trace_segments_json, whole_trace_json
 from interlock.surfaces.strict_params import NoParams
@@ -152,8 +151,8 @@ class SessionTools:
         loaded = self.ledger.library.load(workflow_id)
         if isinstance(loaded, Diagnostic):
             if loaded.code == ABSENT:
-                return failure("NOT_FOUND", absence(loaded), "Call list_workflows for the ids.")
-            return failure("WORKFLOW_INVALID", located(loaded), f"{loaded.next_action}.")
+                raise Refused(failure("NOT_FOUND", absence(loaded), "Call list_workflows for the ids."))
+            raise Refused(failure("WORKFLOW_INVALID", located(loaded), f"{loaded.next_action}."))
         passed = passed_on(parent, loaded.workflow.id) if parent else {}
         warned = [Notice("RECOVERED", warning)] if warning else []
         if parent is not None and passed is None:
@@ -163,8 +162,6 @@ class SessionTools:
             )
             warned.append(Notice("NOT_TRIGGERED", text))
         start = self.ledger.start(loaded, passed or {}, policy=self.policy, parent=parent, agent=agent)
-        if isinstance(start, LedgerError):
-            return of_error(start)
         token = session_slot(start.view.state)
         notices = Notices(tuple(warned)).plus(start.view.notices.listed)
         answer = body_of(_session_reply(loaded.workflow, token, flags or {}, notices))
@@ -184,8 +181,6 @@ class SessionTools:
         joined = self.sessions.join(token, agent, calling)
         if joined is None:
             return None
-        if isinstance(joined, LedgerError):
-            return of_error(joined)
         position = joined.position
         flags: dict[str, Json] = {"adopted": True} if joined.adopted else {"inherited": True}
         if joined.agent:
@@ -222,40 +217,28 @@ class SessionTools:
                     self._texts.popitem(last=False)
         return text
 
-    def pointer(self, token: str, tool: str) -> Pointer | Reply:
+    def pointer(self, token: str, tool: str) -> Pointer:
         """Check a session token; a checkpoint handle, which looks like one, is refused as what it is."""
         pointer = self.ledger.read_token(token, "ses")
-        if isinstance(pointer, LedgerError):
-            return of_error(pointer)
         if not pointer.is_checkpoint_handle or tool in self._take_handles:
             return pointer
         text = "This is a checkpoint_handle, not a session_token: it names one question and moves nothing."
         next_action = "Send your own session_token. A handle answers its question, with respond_checkpoint."
-        return failure("TOKEN_SCOPE_MISMATCH", text, next_action)
+        raise Refused(failure("TOKEN_SCOPE_MISMATCH", text, next_action))
 
-    def reading_call(self, token: str, calling: Calling) -> ReadingCall | Reply:
+    def reading_call(self, token: str, calling: Calling) -> ReadingCall:
         """Open a session's head for a reading call."""
         pointer = self.pointer(token, calling.tool)
-        if isinstance(pointer, Reply):
-            return pointer
         position = self.ledger.at(pointer)
-        if isinstance(position, LedgerError):
-            return of_error(position)
         token = session_token(self.ledger, pointer.handle, position.state)
         return ReadingCall(self.sessions, pointer, position, calling, token)
 
-    def progress_call(
-        self, token: str, calling: Calling, variables: Variables | None = None
-    ) -> SessionCall | Reply:
+    def progress_call(self, token: str, calling: Calling, variables: Variables | None = None) -> SessionCall:
         """Open a session's head for a progress call."""
         invalid = check_context(variables, "variables")
         if invalid is not None:
-            return failure("VALIDATION_ERROR", invalid.message, invalid.next_action)
-        pointer = self.pointer(token, calling.tool)
-        if isinstance(pointer, Reply):
-            return pointer
-        call = self.sessions.call(pointer, calling)
-        return of_error(call) if isinstance(call, LedgerError) else call
+            raise Refused(failure("VALIDATION_ERROR", invalid.message, invalid.next_action))
+        return self.sessions.call(self.pointer(token, calling.tool), calling)
 
     def refuse_stale(self, progress: SessionCall) -> Reply:
         """Refuse a progress call with the token of another visit, and name the current one (rule 13)."""
@@ -274,12 +257,8 @@ class SessionTools:
         """Decide `next_activity`; a repeated call returns its recorded reply, and nothing is recorded yet."""
         calling = Calling("next_activity", {"target": params.activity_id})
         progress = self.progress_call(params.session_token, calling, params.variables)
-        if isinstance(progress, Reply):
-            return progress
         progress.unread = call.unread
         claims = claims_of(params.step_manifest)
-        if isinstance(claims, Reply):
-            return claims
         progress.request, state = {"target": params.activity_id}, progress.state
         progress.beside = beside(params, "session_token", "activity_id", "abandon")
         if params.abandon is not None:
@@ -330,7 +309,7 @@ class SessionTools:
         """Give the run up, with what was done so far (rule 35); a repeat returns the recorded reply."""
         if not progress.position.plan.workflow.is_end(params.activity_id):
             text = f"abandon gives up the whole run; '{params.activity_id}' is an activity of it."
-            return failure("VALIDATION_ERROR", text, "Send activity_id '__terminal__' with abandon.")
+            raise Refused(failure("VALIDATION_ERROR", text, "Send activity_id '__terminal__' with abandon."))
         progress.request = {"abandon": reason}
         repeated = self.repeated(progress)
         if repeated is not None:
@@ -410,8 +389,6 @@ class SessionTools:
     def repeated(self, progress: SessionCall) -> Reply | None:
         """Return the recorded reply of the same call, if it was made before (rule 13)."""
         recorded = progress.repeated()
-        if isinstance(recorded, LedgerError):
-            return of_error(recorded)
         if recorded is None:
             return None
         reply = replayed(recorded, self.ledger)
@@ -426,11 +403,7 @@ class SessionTools:
     def get_trace(self, params: p.GetTrace, call: Call) -> Outcome:
         """The calls of this session, or those that trace tokens name."""
         pointer = self.pointer(params.session_token, "get_trace")  # the one call that leaves no trace
-        if isinstance(pointer, Reply):
-            return pointer
         position = self.ledger.at(pointer)
-        if isinstance(position, LedgerError):
-            return of_error(position)
         if params.trace_tokens:
             body = trace_segments_json(self.ledger, position, params.trace_tokens)
         else:
@@ -454,14 +427,14 @@ def _session_reply(workflow: Workflow, token: str, flags: Mapping[str, Json], no
     return json_reply(body, token, notices)
 
 
-def claims_of(manifest: Sequence[p.StepDone] | None) -> tuple[Claim, ...] | Reply:
+def claims_of(manifest: Sequence[p.StepDone] | None) -> tuple[Claim, ...]:
     """Return the claims of a manifest; an invalid output is refused with its step."""
     claims: list[Claim] = []
     for entry in manifest or ():
         output = validation.output_of(entry)
         if isinstance(output, InvalidArgument):
             text = f"step_manifest, step '{entry.step_id}': {output.message}"
-            return failure("VALIDATION_ERROR", text, output.next_action, output.details)
+            raise Refused(failure("VALIDATION_ERROR", text, output.next_action, output.details))
         claims.append(Claim(entry.step_id, output))
     return tuple(claims)
 

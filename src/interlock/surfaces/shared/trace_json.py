@@ -12,7 +12,6 @@ from interlock.ledger.ledger import Ledger
 from interlock.ledger.log.records import CallTraced
 from interlock.ledger.queries.traces import MOST, Traced, trace_segment, whole_trace
 from interlock.ledger.runs.position import Position
-from interlock.ledger.tokens.tokens import Pointer
 
 
 def whole_trace_json(ledger: Ledger, position: Position) -> dict[str, Json]:
@@ -27,20 +26,22 @@ def trace_segments_json(ledger: Ledger, position: Position, tokens: Sequence[str
     events: list[Json] = []
     errors: list[Json] = []
     for index, token in enumerate(tokens):
-        pointer = ledger.read_token(token, "trc")
-        loaded = ledger.load(pointer.handle) if isinstance(pointer, Pointer) else pointer
-        if isinstance(pointer, LedgerError) or loaded is None or isinstance(loaded, LedgerError):
-            error = pointer if isinstance(pointer, LedgerError) else unknown_session()
+        try:
+            events += _events(_segment(ledger, position, token), position.run.workflow_id)
+        except LedgerError as error:
             errors.append({"index": index, "code": error.code, "error": error.message})
-            continue
-        if loaded.session.session_id != position.session_id:
-            text = "The trace token belongs to another session."
-            errors.append({"index": index, "code": "TOKEN_SCOPE_MISMATCH", "error": text})
-            continue
-        segment = trace_segment(ledger, loaded.session.session_id, pointer.node, pointer.attempt)
-        events += _events(segment, position.run.workflow_id)
     body = _body(position.session_id, "tokens", events)
     return {**body, "token_errors": errors} if errors else body
+
+
+def _segment(ledger: Ledger, position: Position, token: str) -> Iterable[Traced]:
+    pointer = ledger.read_token(token, "trc")
+    loaded = ledger.load(pointer.handle)
+    if loaded is None:
+        raise unknown_session()
+    if loaded.session.session_id != position.session_id:
+        raise LedgerError("TOKEN_SCOPE_MISMATCH", "The trace token belongs to another session.")
+    return trace_segment(ledger, position.session_id, pointer.node, pointer.attempt)
 
 
 def _body(session_id: str, source: str, events: list[Json]) -> dict[str, Json]:

@@ -8,10 +8,9 @@ import click
 import msgspec
 
 from interlock.cli.options import json_option, session_argument, with_ledger
-from interlock.cli.references import session_of, stop_with
+from interlock.cli.references import session_of
 from interlock.cli.screen import CHECK_FAILED, CONFLICT, NOT_FOUND, USAGE, line_of, print_json, say, stop
 from interlock.core.run.outcomes import Refusal
-from interlock.ledger.errors import LedgerError
 from interlock.ledger.ledger import Ledger
 from interlock.ledger.runs.abandonment import abandon_run
 from interlock.store.protocol import RunRow
@@ -33,8 +32,6 @@ def command(ledger: Ledger, ref: str, reason: str, wanted: str | None, as_json: 
     if asks and not click.confirm(f"Give up {run.workflow_id}, '{line_of(session.title)}'?", err=True):
         stop(CHECK_FAILED, "Nothing was changed.")
     position = abandon_run(ledger, session.session_id, run.run, "cli", reason)
-    if isinstance(position, LedgerError):
-        stop_with(position)
     if isinstance(position, Refusal):
         stop(CONFLICT, f"Run {run.run_id} has ended; there is nothing to give up.")
     how = position.state.abandoned

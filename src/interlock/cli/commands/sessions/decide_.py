@@ -7,7 +7,7 @@ import click
 from interlock.cli.commands.sessions.inbox_ import show_question
 from interlock.cli.interactive import choose, require_pin, require_terminal
 from interlock.cli.options import session_argument, with_ledger
-from interlock.cli.references import session_of, stop_with
+from interlock.cli.references import session_of
 from interlock.cli.screen import CHECK_FAILED, CONFLICT, USAGE, inform, line_of, say, stop
 from interlock.ledger.decisions.inbox import WaitingQuestion, decide_question, questions
 from interlock.ledger.errors import LedgerError
@@ -34,9 +34,11 @@ def command(
     """Answer the gate that a run waits at. Needs a terminal, and the PIN if one is set."""
     require_terminal("A decision")
     session = session_of(ledger, ref)
-    position = ledger.position(session.session_id)
-    if isinstance(position, LedgerError) and position.code == "SESSION_NOT_HEALTHY":
-        stop_with(position)
+    try:
+        ledger.position(session.session_id)
+    except LedgerError as error:  # a session without a run asks nothing; a damaged one is not asked
+        if error.code == "SESSION_NOT_HEALTHY":
+            raise
     wanted = run or (ref if ref.startswith("run_") else "")
     begins = f"run_{wanted.removeprefix('run_')}"
     waiting = [
@@ -50,9 +52,7 @@ def command(
     show_question(question)
     answer = _answer(question, option)
     require_pin(ledger)
-    error = decide_question(ledger, question, answer, note)
-    if error is not None:
-        stop_with(error)
+    decide_question(ledger, question, answer, note)
     say(f"{question.id}: {line_of(answer)}")
     inform("Recorded. The agent continues with its next call.")
 

@@ -9,11 +9,10 @@ import msgspec
 
 from interlock.cli.interactive import require_pin, require_terminal
 from interlock.cli.options import json_option, session_argument, with_ledger
-from interlock.cli.references import session_of, stop_with
+from interlock.cli.references import session_of
 from interlock.cli.screen import NOT_FOUND, USAGE, fit, line_of, print_json, say, stop, width
 from interlock.core.run.state import KnownGap
 from interlock.ledger.decisions.gaps import resolve_gap, run_at_tip
-from interlock.ledger.errors import LedgerError
 from interlock.ledger.ledger import Ledger
 from interlock.store.protocol import RunRow
 
@@ -49,8 +48,6 @@ def command(
     listed: list[tuple[RunRow, tuple[KnownGap, ...]]] = []
     for run in runs:
         position = run_at_tip(ledger, session, run.run)
-        if isinstance(position, LedgerError):
-            stop_with(position)
         listed += [(run, position.state.gap_list)] if position.state.gap_list else []
     if not listed:
         stop(NOT_FOUND, f"Session {ref} has no gaps{' in that run' if wanted else ''}.")
@@ -59,8 +56,6 @@ def command(
         require_pin(ledger)
         note = note or "accepted by the user"
         position = resolve_gap(ledger, session.session_id, run.run, number, note, "cli")
-        if isinstance(position, LedgerError):
-            stop_with(position)
         gaps = position.state.gap_list
     if as_json:
         named = {"sessionId": session.session_id, "runId": run.run_id}

@@ -89,8 +89,9 @@ def _follow(
             else:
                 _show(events, ledger.owner)
             time.sleep(PAUSE_SECONDS)
-            session = find_session(ledger, session_id)
-            if isinstance(session, LedgerError):
+            try:
+                session = find_session(ledger, session_id)
+            except LedgerError:  # it was removed
                 return
             end = session.head_index + 1
             events = event_lines(ledger, session_id, kinds, start=start, end=end) if end > start else []

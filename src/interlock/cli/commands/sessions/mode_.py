@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from interlock.cli.interactive import require_pin, require_terminal
 from interlock.cli.options import json_option, with_ledger
-from interlock.cli.references import session_of, stop_with
+from interlock.cli.references import session_of
 from interlock.cli.screen import fit, inform, paint, print_json, say, width
 from interlock.core.run.preferences import AUTONOMY, PRESETS, RISK, Mode, Preferences, RiskPolicy
 from interlock.ledger.decisions.modes import (
@@ -20,7 +20,6 @@ from interlock.ledger.decisions.modes import (
     set_global_mode,
     set_session_mode,
 )
-from interlock.ledger.errors import LedgerError
 from interlock.ledger.ledger import Ledger
 from interlock.ledger.queries.status import ref_of
 
@@ -54,8 +53,6 @@ def command(
             inform("Set for new sessions; sessions that have started keep their mode.")
         else:
             changed = set_session_mode(ledger, session.session_id, wanted, "cli")
-            if isinstance(changed, LedgerError):
-                stop_with(changed)
             short = ref_of(session.session_id)
             nodes = f"at {changed} nodes and " if changed else ""
             inform(f"Set {nodes}for later runs of session {short}; earlier nodes keep a tighter mode.")

@@ -6,9 +6,8 @@ import click
 import msgspec
 
 from interlock.cli.options import json_option, session_argument, with_ledger
-from interlock.cli.references import session_of, stop_with
+from interlock.cli.references import session_of
 from interlock.cli.screen import line_of, markdown, print_json
-from interlock.ledger.errors import LedgerError
 from interlock.ledger.ledger import Ledger
 from interlock.ledger.queries.status import notes_of
 
@@ -23,8 +22,6 @@ from interlock.ledger.queries.status import notes_of
 def command(ledger: Ledger, ref: str, node: int | None, as_json: bool) -> None:
     """Print the notes of a branch as Markdown."""
     notes = notes_of(ledger, session_of(ledger, ref), node)
-    if isinstance(notes, LedgerError):
-        stop_with(notes)
     if as_json:
         print_json(msgspec.to_builtins(notes))
         return

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 import click
 import msgspec
 
 from interlock.cli.interactive import choose, require_pin, require_terminal
 from interlock.cli.options import with_ledger, workflow_argument
 from interlock.cli.played_run import CLIENT, PlayedRun, Turn
-from interlock.cli.references import stop_with, workflow_of
+from interlock.cli.references import workflow_of
 from interlock.cli.screen import block_of, inform, line_of, markdown, paint, paragraph, say
 from interlock.core.definition.program import confirmation
 from interlock.core.engine.requirements import APPROVE, REJECT
@@ -40,16 +42,16 @@ def command(ledger: Ledger, workflow_id: str, goal: str | None) -> None:
     """Work through a workflow in the terminal, in a real run. ID may also be a session to continue."""
     require_terminal("Playing")
     require_pin(ledger)
-    session = find_session(ledger, workflow_id)
-    if not isinstance(session, LedgerError):
+    session = None
+    with suppress(LedgerError):
+        session = find_session(ledger, workflow_id)
+    if session is not None:
         run = PlayedRun.resumed(ledger, session)
     else:
         loaded = workflow_of(ledger.library, workflow_id)
         say(paint(loaded.workflow.name, "strong"))
         say(paragraph(loaded.workflow.description))
         run = PlayedRun.started(ledger, loaded, {"goal": goal} if goal else {})
-    if isinstance(run, LedgerError):
-        stop_with(run)
     inform(paint("Type :help for the commands.", "quiet"))
     try:
         _play(run)

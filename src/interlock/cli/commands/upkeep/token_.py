@@ -6,9 +6,7 @@ import click
 import msgspec
 
 from interlock.cli.options import json_option, with_ledger
-from interlock.cli.references import stop_with
 from interlock.cli.screen import clock, line_of, print_json, say
-from interlock.ledger.errors import LedgerError
 from interlock.ledger.ledger import Ledger
 from interlock.ledger.tokens.inspect import disclose
 from interlock.ledger.tokens.tokens import NAMES
@@ -51,8 +49,6 @@ def command() -> None:
 def inspect(ledger: Ledger, token: str, as_json: bool) -> None:
     """Show what a token points to, without its secret."""
     disclosed = disclose(ledger, token.strip())
-    if isinstance(disclosed, LedgerError):
-        stop_with(disclosed)
     fields = msgspec.to_builtins(disclosed)
     if as_json:
         print_json(fields)

@@ -61,6 +61,13 @@ export function Time({ at }: { at: number }) {
   );
 }
 
+/** A time as a clock shows it, with the day if it is another. */
+export function Clock({ at }: { at: number }) {
+  const when = new Date(at);
+  const isToday = when.toDateString() === new Date().toDateString();
+  return <time dateTime={when.toISOString()}>{isToday ? when.toLocaleTimeString() : when.toLocaleString()}</time>;
+}
+
 export function duration(ms: number): string {
   if (ms < 1000) return `${ms} ms`;
   const seconds = Math.round(ms / 1000);

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -228,6 +229,23 @@ def test_artifacts_have_tables_with_revisions_and_copy_buttons(desk: BrowserDesk
     page.get_by_role("button", name="Copy comment").click()
     page.get_by_text("Copied", exact=True).wait_for()
     assert page.evaluate("navigator.clipboard.readText()") == "Please wait for the cookie."
+
+
+def test_a_question_with_a_default_says_what_holds_without_an_answer_and_from_when(
+    desk: BrowserDesk, browser: Browser
+) -> None:
+    to_the_gate(desk.worker)
+    page = desk.open(browser)
+
+    def with_default(route: Any) -> None:
+        shown = route.fetch().json()
+        for asked in shown["questions"]:
+            asked["question"].update(default="accept", defaultAt=1_900_000_000_000)
+        route.fulfill(json=shown)
+
+    page.route("**/console/inbox.json", with_default)
+    page.goto(f"{desk.server.url}/console/inbox")
+    page.get_by_text(re.compile(r"Without an answer: Accept, from .*2030.* on\.")).wait_for()
 
 
 def test_a_title_without_a_space_stays_inside_the_page(desk: BrowserDesk, browser: Browser) -> None:

@@ -5,7 +5,7 @@ import { Artifact } from "../artifacts";
 import { Markdown, visible } from "../markdown";
 import { Link, useRoute } from "../router";
 import type { ActionDone, ConsoleError, DecideRequest, InboxPage, InboxQuestion } from "../types";
-import { Empty, ErrorBox, Skeleton, Time } from "../ui";
+import { Clock, Empty, ErrorBox, Skeleton, Time } from "../ui";
 
 const MOVED_MS = 700;
 
@@ -239,7 +239,7 @@ function Question({ asked, place, needsPin, canDecide, isCurrent, onSelect, onSe
     return () => window.removeEventListener("keydown", pressed);
   });
 
-  const label = question.options.find((option) => option.id === chosen)?.label;
+  const labelOf = (id: string) => question.options.find((option) => option.id === id)?.label ?? id;
   return (
     <article ref={element} className={`question ${isCurrent ? "current" : ""}`} aria-labelledby={`q-${question.sessionId}-${question.node}-${question.id}`} onFocus={onSelect} onClick={onSelect}>
       <header>
@@ -309,6 +309,11 @@ function Question({ asked, place, needsPin, canDecide, isCurrent, onSelect, onSe
           </form>
         )}
       </fieldset>
+      {question.default && (
+        <p className="quiet">
+          Without an answer: <strong>{visible(labelOf(question.default))}</strong>, from <Clock at={question.defaultAt} /> on.
+        </p>
+      )}
       <div className="row">
         <label className="field grow">
           A note for the agent (optional)
@@ -323,7 +328,7 @@ function Question({ asked, place, needsPin, canDecide, isCurrent, onSelect, onSe
       </div>
       {chosen !== null && (
         <p className="confirm" role="status">
-          <strong>{visible(label ?? chosen)}</strong>: press <kbd>Enter</kbd> to decide, <kbd>Esc</kbd> to think again.
+          <strong>{visible(labelOf(chosen))}</strong>: press <kbd>Enter</kbd> to decide, <kbd>Esc</kbd> to think again.
         </p>
       )}
       {error && <ErrorBox error={error} />}

@@ -157,6 +157,9 @@ class ExecutionTextAgent(TextAgent):
 
     def go_on(self, text: str) -> str:
         tokens = dict(re.findall(r"^(stateToken|ackToken): (\S+)$", text, re.MULTILINE))
+        if text.startswith("BLOCKED"):  # it says what is missing, and how to read the step again
+            step = self.call("continue_workflow", stateToken=tokens["stateToken"])
+            text = f"{text.partition('---')[0]}\n\n{step}"
         found = re.findall(r"^## .* \(([^()]+)\)$", text, re.MULTILINE)
         where = found[-1] if found else ""
         artifacts: list[Any] = []

@@ -63,7 +63,7 @@ def reply(view: View) -> Reply:
         _introduction(view) if view.started or view.brief is not None else "",
         brief_text(view.brief) if view.brief is not None else "",
         _branch_text(view.branches) if view.branches is not None else "",
-        _blocked_text(view.blockers) if view.blockers else "",
+        _blocked_text(view.blockers, pending) if view.blockers else "",
         _pending_text(view, pending, tokens),
         view.notices.text if view.notices.listed else "",
     ]
@@ -232,7 +232,10 @@ def _pending_text(view: View, pending: Pending | None, tokens: Mapping[str, str]
             return f"{ended} {USERS_GAPS}\n\n{token_lines}"
         return f"{ended} {later} [{GAP_CLOSED}]\n\n{token_lines}"
     if isinstance(view.awaited, NeedAnswer) and _waits_for_user(view):
-        how = "The user decides in the inbox (interlock inbox). Then continue_workflow with these tokens."
+        how = (
+            "The user decides in the inbox (interlock inbox): say so, and end your turn. Then "
+            "continue_workflow with these tokens."
+        )
     elif isinstance(view.awaited, NeedAnswer):
         example = _encode(example_decision(view.awaited.gate)).decode()
         asks = "Nobody is asked in this mode: choose what fits best; it is recorded as a gap."
@@ -249,6 +252,9 @@ def _pending_text(view: View, pending: Pending | None, tokens: Mapping[str, str]
         how = "When done: continue_workflow with output and these tokens."
     if isinstance(view.awaited, NeedStep) and not view.awaited.step.required:
         how += " Without output, the step is passed over."
+    if view.blockers:  # the agent has just read the step; what is missing is above
+        again = f"{how.rstrip('.')}; with only stateToken it shows the step again."
+        return "\n".join(["---", again, token_lines])
     lines = [
         f"## {pending.title} ({pending.stepId})",
         "",
@@ -261,8 +267,9 @@ def _pending_text(view: View, pending: Pending | None, tokens: Mapping[str, str]
     return "\n".join(lines)
 
 
-def _blocked_text(blockers: Sequence[Blocker]) -> str:
-    lines = ["BLOCKED. The step stays pending:"]
+def _blocked_text(blockers: Sequence[Blocker], pending: Pending | None) -> str:
+    which = f"'{pending.title}' ({pending.stepId})" if pending is not None else "The step"
+    lines = [f"BLOCKED. {which} stays pending:"]
     for blocker in blockers:
         lines += [f"- {blocker.code.value}: {blocker.message}", f"  {suggested_fix(blocker)}"]
         if blocker.example is not None:

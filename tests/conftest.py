@@ -24,6 +24,18 @@ if not FULL:
     # A search by a fixed seed must not depend on which modules happen to be loaded: no constants of theirs.
     providers._get_local_constants = lambda: providers._local_constants
 
+STARTING = {
+    f"support.{name}"
+    for name in (
+        "cli_process",
+        "http_server",
+        "node_clients",
+        "postgres_server",
+        "replicas",
+        "server",
+        "stdio_pipe",
+    )
+}
 LAWS = "hypothesis"  # the mark that Hypothesis gives to its tests
 
 
@@ -39,6 +51,15 @@ def corpus() -> Path:
     if not CORPUS.is_dir():
         pytest.skip(ABSENT)
     return CORPUS
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark as slow whatever starts real processes: PostgreSQL, and modules that use what starts servers."""
+    for item in items:
+        used = {getattr(value, "__module__", "") for value in vars(getattr(item, "module", None)).values()}
+        if "postgres" in item.name or not used.isdisjoint(STARTING):
+            item.add_marker("slow")
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

@@ -31,6 +31,7 @@ from bench.timing import milliseconds
 from interlock.authoring.library import Library
 from interlock.authoring.sources.sources import Source
 from interlock.ledger.ledger import Ledger
+from interlock.ledger.queries.indexing import catch_up
 from interlock.ledger.queries.search import find
 from interlock.ledger.settings import Settings
 from interlock.ledger.tokens.keyring import Keys
@@ -148,7 +149,7 @@ def _by_session_count(kind: str, stores: Iterator[Grown]) -> Lines:
     print(f"\n{f'sessions, {kind}':>20} {HEADINGS}{'  CPU, PostgreSQL' * (kind == 'PostgreSQL')}  resume")
     for grown in stores:
         ledger = grown.agent.ledger
-        find(ledger, QUERY)  # the index catches up
+        catch_up(ledger.store, ledger.pins)
         resume = median(milliseconds(lambda ledger=ledger: find(ledger, QUERY)) for _ in range(ROUNDS))
         cost = _cost(grown.agent, grown.bare, grown.server)
         print(f"{grown.count:20,} {cost} {resume:7.2f}", flush=True)

@@ -1,4 +1,4 @@
-"""How long `resume_session` takes to find work among many stored sessions, index lag included."""
+"""How long `resume_session` takes to find work among many stored sessions, some of it not indexed yet."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def figures(folder: Path, count: int) -> Iterator[Figure]:
     for kind, query in QUERIES.items():
         times = list[float]()
         for number in range(ROUNDS):
-            agent.ack(f"Step {number}")  # so that the index has to catch up
+            agent.ack(f"Step {number}")  # so that the index does not know all
             times.append(milliseconds(lambda query=query: find(ledger, query, CHECKOUT)))
         medians[kind] = median(times)
     store.close()

@@ -189,6 +189,7 @@ export interface RunsPage {
   projects: Array<string>;
   views: Array<SavedView>;
   staleHours: number;
+  leftOut: boolean;
 }
 
 export interface RunLine {
@@ -701,6 +702,7 @@ export interface SearchPage {
   query: string;
   hits: Array<SearchHit>;
   more: boolean;
+  leftOut: boolean;
   workflows: Array<WorkflowHit>;
   builtins: Array<BuiltinHit>;
 }

@@ -355,6 +355,7 @@ def test_a_search_finds_sessions_workflows_their_steps_and_what_is_built_in(desk
         "query": " ",
         "hits": [],
         "more": False,
+        "leftOut": False,
         "workflows": [],
         "builtins": [],
     }

@@ -61,10 +61,10 @@ def test_a_token_of_another_owner_leads_nowhere(mine: Agent) -> None:
 
 def test_no_question_of_another_owner_finds_it(mine: Agent) -> None:
     own, other = mine.ledger, theirs(mine)
-    found = find(own, "needle")
+    found = find(own, "needle").candidates
     assert len(found) == 1
     session_id, run_id = found[0].session.session_id, found[0].run.run_id
-    assert find(other, "needle") == ()
+    assert find(other, "needle").candidates == ()
     assert inbox(other) == ()
     for reference in (session_id, run_id, session_id.removeprefix("sess_")[:8]):
         assert find_session(own, reference).session_id == session_id

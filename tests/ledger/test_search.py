@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from interlock.ledger.queries.indexing import catch_up
 from interlock.ledger.queries.search import CANDIDATES
 from support.harness import Agent, Bench, gate, steps, workflow
 
@@ -215,6 +216,7 @@ def test_an_old_session_is_found_behind_any_number_of_newer_ones(flow: Bench) ->
     agent = flow.agent()
     for number in range(250):
         agent.start("test.flow", goal=f"hay {number}")
+    catch_up(agent.ledger.store, agent.ledger.pins)
     assert found(flow, "needle")[0] == (id_of(old), "matched_title")
 
 

@@ -631,6 +631,9 @@ def test_the_heads_of_many_sessions_are_read_at_once(store: Store) -> None:
         heads = {name: reader.session(name).head_digest for name in ("sess_a", "sess_b")}  # type: ignore[union-attr]
         assert reader.head_digests(["sess_b", "sess_none", "sess_a"]) == heads
         assert reader.head_digests([]) == {}
+        among = reader.sessions_among(["sess_b", "sess_none", "sess_a"])
+        assert {row.session_id: row.head_digest for row in among} == heads
+        assert reader.sessions_among([]) == []
 
 
 def test_ranking_puts_the_same_repository_first_then_unfinished_then_newest(store: Store) -> None:
@@ -721,6 +724,23 @@ def test_a_session_is_unindexed_until_all_of_it_is_indexed(store: Store) -> None
     put(store, lambda writer: writer.index(SearchRow("sess_a", "me", "x", "", "", 1), []))
     with store.reading() as reader:
         assert reader.unindexed(5) == []
+
+
+def test_what_is_not_indexed_of_an_owner_is_read_at_once(store: Store) -> None:
+    store.append(start("sess_a"), start("sess_b"))
+    indexed(store, "sess_a", "x")
+    since = session_of(store).updated_at
+    store.append(step(session_of(store)))
+    with store.reading() as reader:
+        assert {row.session_id for row in reader.unindexed_of("me", 5)} == {"sess_a", "sess_b"}
+        assert len(reader.unindexed_of("me", 1)) == 1
+        assert reader.unindexed_of("nobody", 5) == reader.outdated_rows("nobody", 0) == []
+        assert reader.unindexed(5, after="sess_a") == ["sess_b"]
+        assert [row.session_id for row in reader.outdated_rows("me", since)] == ["sess_a"]
+        assert reader.outdated_rows("me", 2**60) == reader.unindexed_commits("me", 2**60, 9) == []
+        new = reader.unindexed_commits("me", since, 9)
+        assert [(row.session_id, row.last) for row in new] == [("sess_a", 1)]
+        assert reader.unindexed_commits("me", since, 0) == []
 
 
 @laws

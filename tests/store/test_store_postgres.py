@@ -365,23 +365,40 @@ def test_a_repair_of_a_session_that_moved_is_a_conflict(store: PostgresStore, tm
     other.close()
 
 
-def test_processes_that_index_the_same_session_take_turns(store: PostgresStore, tmp_path: Path) -> None:
+def test_processes_that_index_at_once_share_the_sessions(store: PostgresStore, tmp_path: Path) -> None:
+    store.append(*(start(f"sess_{name}") for name in "abc"))
+    other = postgres_server.open_in(tmp_path)
+    with store.writing() as mine:
+        assert mine.unindexed(2) == ["sess_a", "sess_b"]
+        with other.writing() as others:
+            assert others.unindexed(2) == ["sess_c"], "what is being indexed is left to who does it"
+        store_rows = {row.session_id for row in mine.unindexed_of("me", 9)}
+        assert store_rows == {"sess_a", "sess_b", "sess_c"}, "a search sees all of them"
+        other.append(step(session_of(other)))  # a command does not wait for the index
+        mine.index(SearchRow("sess_b", "me", "t", "n", "", 0), ["needle"])
+    with other.reading() as reader:
+        assert reader.unindexed(5) == ["sess_a", "sess_c"]
+    other.close()
+
+
+def test_what_a_process_was_indexing_when_it_died_is_indexed_by_another(
+    store: PostgresStore, tmp_path: Path
+) -> None:
     store.append(start())
-    stores = [store, *(postgres_server.open_in(tmp_path) for _ in range(3))]
+    other = postgres_server.open_in(tmp_path)
 
-    def catch_up(mine: PostgresStore) -> None:
-        with mine.writing() as writer:
-            known = writer.search_row("sess_a")
-            time.sleep(0.05)
-            writer.index(SearchRow("sess_a", "me", "t", "n", "", 0), [] if known else ["needle"])
+    def die_before_the_end() -> None:
+        with other.writing() as lost:
+            assert lost.unindexed(5) == ["sess_a"]
+            lost.index(SearchRow("sess_a", "me", "t", "n", "", 0), ["needle"])
+            lost._connection.close()
 
-    with ThreadPoolExecutor(4) as pool:
-        list(pool.map(catch_up, stores))
-    with store.reading() as reader:
-        assert reader.unindexed(5) == []
-        assert len(reader._rows("SELECT 1 FROM indexed_outputs WHERE session_id = 'sess_a'")) == 1
-    for opened in stores[1:]:
-        opened.close()
+    with pytest.raises(StoreAway):
+        die_before_the_end()
+    with store.writing() as writer:
+        assert writer.search_row("sess_a") is None
+        assert writer.unindexed(5) == ["sess_a"]
+    other.close()
 
 
 # Migrations.

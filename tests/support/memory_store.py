@@ -128,6 +128,9 @@ class MemoryReader:
     def session(self, session_id: str) -> SessionRow | None:
         return self.tables.sessions.get(session_id)
 
+    def sessions_among(self, session_ids: Sequence[str]) -> list[SessionRow]:
+        return [row for name in session_ids if (row := self.session(name)) is not None]
+
     def head_digests(self, session_ids: Sequence[str]) -> dict[str, bytes]:
         known = self.tables.sessions
         return {name: known[name].head_digest for name in session_ids if name in known}
@@ -285,8 +288,24 @@ class MemoryReader:
         rows = sorted(rows, key=lambda row: (row.after_index, row.at))
         return [row for row in rows if start <= row.after_index <= end][-limit:]
 
-    def unindexed(self, limit: int) -> list[str]:
-        return list(self.tables.unindexed)[:limit]
+    def unindexed(self, limit: int, *, after: str = "") -> list[str]:
+        return sorted(name for name in self.tables.unindexed if name > after)[:limit]
+
+    def unindexed_of(self, owner: str, limit: int) -> list[SessionRow]:
+        rows = [self.tables.sessions[name] for name in self.tables.unindexed if self._is_own(name, owner)]
+        return sorted(rows, key=lambda row: (-row.updated_at, row.session_id))[:limit]
+
+    def outdated_rows(self, owner: str, since: int) -> list[SearchRow]:
+        active = [row.session_id for row in self.unindexed_of(owner, 999) if row.updated_at >= since]
+        return [row for name in active if (row := self.search_row(name)) is not None]
+
+    def unindexed_commits(self, owner: str, since: int, newest: int) -> list[CommitRow]:
+        return [
+            commit
+            for row in sorted(self.outdated_rows(owner, since), key=lambda row: row.session_id)
+            for commit in self.commits(row.session_id, start=row.indexed_to + 1)
+            if commit.last > self.tables.sessions[row.session_id].head_index - newest
+        ]
 
     def search_row(self, session_id: str) -> SearchRow | None:
         return self.tables.search.get(session_id)

@@ -220,7 +220,7 @@ def test_a_run_that_was_given_up_stays_readable_and_is_not_offered_first(bench: 
     resumed = agent.call("resume_session", resumeRef=session_id)
     assert resumed["best"]["status"] == "abandoned"
     assert "ready to go on" not in agent.text
-    found = find(ledger, "pelican")
+    found = find(ledger, "pelican").candidates
     assert [candidate.session.session_id for candidate in found] == [going_on, session_id]
     assert examine(ledger.store, row).health == "healthy"
     with ledger.store.reading() as reader:

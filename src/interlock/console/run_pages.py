@@ -42,6 +42,7 @@ class RunsPage(Shown, frozen=True):
     projects: tuple[str, ...]
     views: tuple[SavedView, ...]
     stale_hours: int
+    left_out: bool = False
 
 
 class RemovalLine(Shown, frozen=True):
@@ -106,6 +107,7 @@ def runs_page(ledger: Ledger, query: Mapping[str, str]) -> RunsPage:
         projects=projects(ledger),
         views=saved_views(ledger.store, ledger.owner),
         stale_hours=ledger.settings.stale_hours,
+        left_out=listed.left_out,
     )
 
 

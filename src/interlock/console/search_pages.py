@@ -60,6 +60,7 @@ class SearchPage(Shown, frozen=True):
     query: str
     hits: tuple[SearchHit, ...] = ()
     more: bool = False
+    left_out: bool = False
     workflows: tuple[WorkflowHit, ...] = ()
     builtins: tuple[BuiltinHit, ...] = ()
 
@@ -91,6 +92,7 @@ def search_page(ledger: Ledger, query: str) -> SearchPage:
         query=query,
         hits=(*best.values(), *others)[:MOST_SESSIONS],
         more=listed.more,
+        left_out=listed.left_out,
         workflows=tuple(matching_workflows(ledger.library, words))[:MOST_OTHERS],
         builtins=tuple(
             BuiltinHit(entry.kind, entry.ref, entry.title)
@@ -103,7 +105,7 @@ def search_page(ledger: Ledger, query: str) -> SearchPage:
 def best_sessions(ledger: Ledger, query: str) -> Iterator[SearchHit]:
     """Yield the sessions that an agent's search would offer, best first."""
     before = stale_before(ledger)
-    for hit in find(ledger, query):
+    for hit in find(ledger, query).candidates:
         if hit.why == "recency_fallback":
             continue
         session, run = hit.session, hit.run

@@ -33,7 +33,7 @@ from interlock.ledger.log.commit import Commit
 from interlock.ledger.log.health import damage, intact
 from interlock.ledger.log.projection import Rows, terms_within
 from interlock.ledger.log.records import CallTraced, OutputAppended, SessionCreated
-from interlock.ledger.queries.indexing import catch_up
+from interlock.ledger.queries.indexing import index_batch
 from interlock.ledger.queries.run_words import named
 from interlock.ledger.runs.brief import Brief, brief
 from interlock.ledger.runs.children import begin_in_parent
@@ -63,7 +63,7 @@ from interlock.store.protocol import (
     StoreUnavailable,
 )
 
-IDLE_BATCH = 200
+IDLE_BATCHES = 10
 
 
 class Start(Struct, frozen=True):
@@ -118,6 +118,7 @@ class Ledger(Positions):
         self.library = library
         self.settings = settings
         self.clients = HeardClients()
+        self._indexed_to = ""
 
     def of(self, owner: str, principal: str = "") -> Ledger:
         """Return the same ledger for another owner: it finds and writes only that owner's sessions.
@@ -371,7 +372,14 @@ class Ledger(Positions):
             self.write_traces()
             self.clients.write(self.store, self.clock())
             if self.used:
-                catch_up(self.store, self.pins, IDLE_BATCH)
+                self.index_some()
+
+    def index_some(self) -> None:
+        """Go on with the index where it was left, so that busy sessions do not keep others waiting."""
+        for _ in range(IDLE_BATCHES):
+            self._indexed_to = index_batch(self.store, self.pins, self._indexed_to) or ""
+            if not self._indexed_to:
+                return
 
     def readiness(self) -> LedgerError | None:
         """Return what keeps this process from serving calls now: the store or the keys; None if nothing."""

@@ -100,6 +100,16 @@ MATCHES = (
     "SELECT count(*) FROM (SELECT 1 FROM observations WHERE key = $1 AND value BETWEEN $2 AND $3"
     " LIMIT $4) AS matches"
 )
+BEHIND_SEARCH = (
+    " FROM sessions AS s JOIN search AS w ON w.session_id = s.session_id{joined}"
+    " WHERE s.unindexed AND s.owner = $1 AND s.updated_at >= $2"
+)
+OUTDATED = f"SELECT {columns_of(SearchRow, prefix='w.')}" + BEHIND_SEARCH.format(joined="")
+UNINDEXED_COMMITS = (
+    f"SELECT {columns_of(CommitRow, prefix='c.')}"
+    + BEHIND_SEARCH.format(joined=" JOIN commits AS c ON c.session_id = s.session_id")
+    + " AND c.last > w.indexed_to AND c.last > s.head_index - $3 ORDER BY c.session_id, c.last"
+)
 COMMONLY_OBSERVED = NEWEST.format(
     columns="session_id, updated_at",
     where="(SELECT o.value FROM observations AS o WHERE o.session_id = sessions.session_id AND o.key = $1)"
@@ -215,9 +225,25 @@ class PortableReads(ABC):
         )
         return self._all(TraceRow, TRACE + where, session_id, start, end, limit)[::-1]
 
-    def unindexed(self, limit: int) -> list[str]:
-        sql = "SELECT session_id FROM sessions WHERE unindexed ORDER BY session_id LIMIT $1"
-        return self._all(str, sql, limit)
+    def unindexed(self, limit: int, *, after: str = "") -> list[str]:
+        """Return the next sessions whose words are not indexed, in the order of their ids."""
+        sql = (
+            "SELECT session_id FROM sessions WHERE unindexed AND session_id > $1 ORDER BY session_id LIMIT $2"
+        )
+        return self._all(str, sql, after, limit)
+
+    def unindexed_of(self, owner: str, limit: int) -> list[SessionRow]:
+        """Return an owner's sessions whose words are not indexed, newest activity first."""
+        where = " WHERE unindexed AND owner = $1 ORDER BY updated_at DESC, session_id LIMIT $2"
+        return self._all(SessionRow, SESSION + where, owner, limit)
+
+    def outdated_rows(self, owner: str, since: int) -> list[SearchRow]:
+        """Return the search rows of an owner's unindexed sessions that were active since then."""
+        return self._all(SearchRow, OUTDATED, owner, since)
+
+    def unindexed_commits(self, owner: str, since: int, newest: int) -> list[CommitRow]:
+        """Return the commits behind those rows, in order; of each session those of its `newest` events."""
+        return self._all(CommitRow, UNINDEXED_COMMITS, owner, since, newest)
 
     def search_row(self, session_id: str) -> SearchRow | None:
         return self._one(SearchRow, SEARCH + " WHERE session_id = $1", session_id)

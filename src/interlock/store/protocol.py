@@ -304,6 +304,9 @@ class Reader(Protocol):
     def head_digests(self, session_ids: Sequence[str]) -> dict[str, bytes]:
         """Return the head digests of those of the sessions that exist, in one read."""
 
+    def sessions_among(self, session_ids: Sequence[str]) -> list[SessionRow]:
+        """Return those of the sessions that exist, in one read."""
+
     def sessions_by_prefix(self, prefix: str, *, owner: str, limit: int) -> list[str]: ...
     def session_ids(self, after: str, limit: int) -> list[str]: ...
     def stale_sessions(
@@ -349,7 +352,16 @@ class Reader(Protocol):
     def content(self, digest: str) -> bytes | None: ...
     def observations(self, session_id: str) -> Mapping[str, str]: ...
     def traces(self, session_id: str, start: int, end: int, limit: int) -> list[TraceRow]: ...
-    def unindexed(self, limit: int) -> list[str]: ...
+    def unindexed(self, limit: int, *, after: str = "") -> list[str]:
+        """Return the next sessions whose words are not indexed; a writer leaves out what others index."""
+
+    def unindexed_of(self, owner: str, limit: int) -> list[SessionRow]: ...
+    def outdated_rows(self, owner: str, since: int) -> list[SearchRow]:
+        """Return the search rows of an owner's unindexed sessions that were active since then."""
+
+    def unindexed_commits(self, owner: str, since: int, newest: int) -> list[CommitRow]:
+        """Return the commits behind those rows, in order; of each session those of its `newest` events."""
+
     def search_row(self, session_id: str) -> SearchRow | None: ...
     def search(
         self, words: Sequence[str], *, owner: str, columns: Sequence[str], limit: int

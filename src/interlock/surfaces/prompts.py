@@ -16,7 +16,7 @@ from interlock.ledger.decisions.inbox import inbox
 from interlock.ledger.ledger import Ledger
 from interlock.ledger.queries.status import recent_references
 from interlock.surfaces.call import PromptTexts
-from interlock.surfaces.shared.found_work import found_work
+from interlock.surfaces.shared.found_work import LEFT_OUT, found_work
 
 GOAL = Variable("goal", description="What you want to achieve, in your own words.")
 QUERY = Variable("query", description="Words about the work, or its id; empty: the latest.")
@@ -90,7 +90,8 @@ class Prompts:
         listed = [f"- {found.session.title} ({run.workflow_id}, {run.status})" for found, run in runs]
         if not work.matched or not runs:
             newest = ["", "The newest work is:", *listed] if listed else []
-            return "\n".join([f"Nothing stored matches{_quoted(query)}. {ASK_USER}", *newest])
+            left_out = [LEFT_OUT] if work.left_out else []
+            return "\n".join([*left_out, f"Nothing stored matches{_quoted(query)}. {ASK_USER}", *newest])
         best, run = runs[0]
         text = self._texts.resume.replace("{token}", ledger.mint("st", best.handle, best.tip))
         text = text.replace("{id}", run.workflow_id)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from itertools import islice
 from typing import Any
 
 from msgspec import Struct
@@ -12,7 +13,7 @@ from msgspec.structs import replace
 from interlock.ledger.ledger import Ledger
 from interlock.ledger.log.health import damage_of
 from interlock.ledger.log.projection import state_of
-from interlock.ledger.queries.indexing import catch_up
+from interlock.ledger.queries.fresh_words import FreshWords
 from interlock.ledger.queries.run_words import marked
 from interlock.ledger.queries.search import FINISHED, words_of
 from interlock.ledger.queries.status import Shown, head_run, ref_of, referred
@@ -73,10 +74,14 @@ class RunPoint(Shown, frozen=True):
 
 
 class RunLines(Shown, frozen=True):
-    """One page of the list; `more` says that another one follows."""
+    """One page of the list; `more` says that another one follows.
+
+    `left_out` says that some of the newest sessions were not searched for words.
+    """
 
     lines: tuple[RunLine, ...]
     more: bool
+    left_out: bool = False
 
 
 class WorkflowUser(Shown, frozen=True):
@@ -106,13 +111,12 @@ def stale_before(ledger: Ledger) -> int:
 
 def run_lines(ledger: Ledger, wanted: RunsWanted) -> RunLines:
     """Return one page of the sessions that are wanted, newest activity first."""
-    if wanted.text.strip():
-        catch_up(ledger.store, ledger.pins)
     with ledger.store.reading() as reader:
-        listed = [
-            run_line(reader, session, stale_before(ledger)) for session in matching(reader, ledger, wanted)
-        ]
-    return RunLines(tuple(listed[: wanted.limit]), len(listed) > wanted.limit)
+        index = FreshWords(reader, ledger.pins, ledger.owner) if wanted.text.strip() else None
+        matched = matching(reader, ledger, wanted, index)
+        listed = [run_line(reader, session, stale_before(ledger)) for session in matched]
+    left_out = index is not None and index.left_out
+    return RunLines(tuple(listed[: wanted.limit]), len(listed) > wanted.limit, left_out)
 
 
 def lines_of(ledger: Ledger, session_ids: Iterable[str]) -> tuple[RunLine, ...]:
@@ -127,7 +131,8 @@ def run_points(ledger: Ledger, wanted: RunsWanted) -> tuple[RunPoint, ...]:
     """Return the newest of all sessions that are wanted, on whichever page they are."""
     before = stale_before(ledger)
     with ledger.store.reading() as reader:
-        newest = matching(reader, ledger, replace(wanted, offset=0, limit=MOST_POINTS))
+        index = FreshWords(reader, ledger.pins, ledger.owner) if wanted.text.strip() else None
+        newest = matching(reader, ledger, replace(wanted, offset=0, limit=MOST_POINTS), index)
         return tuple(
             RunPoint(
                 session_id=session.session_id,
@@ -157,22 +162,22 @@ def projects(ledger: Ledger) -> tuple[str, ...]:
         return tuple(reader.observed_values("repo_root", owner=ledger.owner, limit=MOST_PROJECTS))
 
 
-def matching(reader: Reader, ledger: Ledger, wanted: RunsWanted) -> Iterator[SessionRow]:
-    """Yield the sessions of a page, and one more if another page follows."""
+def matching(
+    reader: Reader, ledger: Ledger, wanted: RunsWanted, index: FreshWords | None
+) -> Iterator[SessionRow]:
+    """Yield the sessions of a page, and one more if another page follows; with an index, those of a text."""
     filtered = session_filter(ledger, wanted)
-    if not wanted.text.strip():
+    if index is None:
         yield from reader.sessions(filtered)
         return
     words, owner = words_of(wanted.text), ledger.owner
     named = {match.session_id for match in referred(reader, wanted.text.strip(), owner)}
-    named |= {*reader.search(words, owner=owner, columns=("title", "notes"), limit=MOST_MATCHES)}
-    of_workflows = marked(" ".join(words))
-    named |= {*reader.search(of_workflows, owner=owner, columns=("workflows",), limit=MOST_MATCHES)}
+    named |= {*index.search(words, ("title", "notes"), MOST_MATCHES)}
+    named |= {*index.search(marked(" ".join(words)), ("workflows",), MOST_MATCHES)}
     everywhere = replace(filtered, limit=MOST_MATCHES, offset=0)
-    sessions = (reader.session(session_id) for session_id in named)
-    rows = [session for session in sessions if session is not None and fits(reader, session, everywhere)]
-    rows.sort(key=lambda row: (-row.updated_at, row.session_id))
-    yield from rows[wanted.offset : wanted.offset + wanted.limit + 1]
+    rows = sorted(reader.sessions_among([*named]), key=lambda row: (-row.updated_at, row.session_id))
+    fitting = (row for row in rows if fits(reader, row, everywhere))
+    yield from islice(fitting, wanted.offset, wanted.offset + wanted.limit + 1)
 
 
 def session_filter(ledger: Ledger, wanted: RunsWanted) -> SessionFilter:
@@ -208,7 +213,8 @@ def session_filter(ledger: Ledger, wanted: RunsWanted) -> SessionFilter:
 
 def fits(reader: Reader, session: SessionRow, wanted: SessionFilter) -> bool:
     """Tell whether a session that words have found is one that a store would list."""
-    run = head_run(session, reader.runs(session.session_id))
+    asks_for_run = (wanted.status, wanted.workflow, wanted.awaiting) != (None, None, None)
+    run = head_run(session, reader.runs(session.session_id)) if asks_for_run else None
     root = reader.observations(session.session_id).get("repo_root") if wanted.repo_root else None
     tests: list[tuple[Any, Any]] = [
         (wanted.status, run.status if run else ""),

@@ -11,7 +11,8 @@ from msgspec import Struct
 
 from interlock.core.values import cut
 from interlock.ledger.log.health import damage_of
-from interlock.ledger.queries.indexing import MOST_RUNS, catch_up
+from interlock.ledger.queries.fresh_words import FreshWords
+from interlock.ledger.queries.indexing import MOST_RUNS
 from interlock.ledger.queries.run_words import MARK, folded, marked, newest_outputs, run_words
 from interlock.ledger.queries.status import Referred, referred
 from interlock.ledger.runs.pinned_workflows import Pins
@@ -84,6 +85,13 @@ class Candidate(Struct, frozen=True):
         return self.run is not None and self.run.status in FINISHED
 
 
+class Found(Struct, frozen=True):
+    """The best candidates; `left_out` says that some of the newest work was not searched."""
+
+    candidates: tuple[Candidate, ...]
+    left_out: bool = False
+
+
 def words_of(query: str) -> list[str]:
     """Split a query into words, in the form in which search rows are written, without filler words."""
     folded = unicodedata.normalize("NFKC", query).lower()
@@ -97,21 +105,19 @@ def is_reference(positions: Positions, reference: str) -> bool:
         return len(referred(reader, reference, positions.owner)) == 1
 
 
-def find(
-    positions: Positions, query: str, observed: Mapping[str, str] | None = None
-) -> tuple[Candidate, ...]:
+def find(positions: Positions, query: str, observed: Mapping[str, str] | None = None) -> Found:
     """Return the best five candidates for a query; ask a lower tier only for what is missing.
 
     A reference leads to itself and to nothing else. `observed` is what the project folder shows now:
     without a query its commit and branch are searched for.
     """
-    catch_up(positions.store, positions.pins)
     candidates, words, seen = list[Candidate](), words_of(query), set[str]()
     with positions.store.reading() as reader:
         exact = referred(reader, query.strip(), positions.owner)
         if len(exact) == 1:
-            return tuple(_candidates(reader, positions.pins, exact[0], "matched_exact_id", ()))
-        for why, session_ids in _fitting(reader, query.strip(), positions.owner, observed or {}):
+            return Found(tuple(_candidates(reader, positions.pins, exact[0], "matched_exact_id", ())))
+        index = FreshWords(reader, positions.pins, positions.owner)
+        for why, session_ids in _fitting(reader, index, query.strip(), positions.owner, observed or {}):
             if why == "recency_fallback" and candidates and query.strip():
                 break  # what is only new would distract from what matches
             tier = list[Candidate]()
@@ -122,28 +128,28 @@ def find(
             candidates += sorted(tier, key=lambda candidate: candidate.is_finished)
             if len(candidates) >= CANDIDATES:
                 break
-    return tuple(candidates[:CANDIDATES])
+    return Found(tuple(candidates[:CANDIDATES]), index.left_out)
 
 
 def _fitting(
-    reader: Reader, query: str, owner: str, observed: Mapping[str, str]
+    reader: Reader, index: FreshWords, query: str, owner: str, observed: Mapping[str, str]
 ) -> Iterator[tuple[Why, list[str]]]:
     """Yield the sessions that fit, tier by tier, each tier ranked; the newest last."""
     terms: Ranking = {"repo_root": observed.get("repo_root", ""), "unfinished": UNFINISHED, "owner": owner}
-    for why, matched in _tiers(reader, query, owner, observed):
+    for why, matched in _tiers(reader, index, query, owner, observed):
         if matched:
             yield why, reader.ranked(list(dict.fromkeys(matched)), **terms, limit=SPARE)
     yield "recency_fallback", reader.newest(**terms, among=LOOKED_AT, limit=SPARE)
 
 
 def _tiers(
-    reader: Reader, query: str, owner: str, observed: Mapping[str, str]
+    reader: Reader, index: FreshWords, query: str, owner: str, observed: Mapping[str, str]
 ) -> Iterator[tuple[Why, list[str]]]:
     """Yield the sessions that each tier matches. Without a query, tiers match what is checked out now."""
     words, names = words_of(query), query.split()
 
     def in_columns(*columns: str) -> list[str]:
-        return reader.search(words, owner=owner, columns=columns, limit=LOOKED_AT)
+        return index.search(words, columns, LOOKED_AT)
 
     yield "matched_title", in_columns("title")
     shas = [
@@ -154,20 +160,17 @@ def _tiers(
     yield "matched_head_sha", _observed(reader, owner, "git_head_sha", shas, prefix=True)
     branch = query or observed.get("git_branch", "")
     yield "matched_branch", _observed(reader, owner, "git_branch", filter(None, [branch]), prefix=False)
-    in_workflows = reader.search(
-        marked(" ".join(words)), owner=owner, columns=("workflows",), limit=LOOKED_AT
-    )
-    yield "matched_workflow", in_workflows
+    yield "matched_workflow", index.search(marked(" ".join(words)), ("workflows",), LOOKED_AT)
     yield "matched_notes", in_columns("title", "notes")
     yield "matched_branch", _observed(reader, owner, "git_branch", names, prefix=False)
     beginnings = [name for name in names if len(name) >= SHORTEST_BRANCH and name.lower() not in FILLER]
     yield "matched_branch", _observed(reader, owner, "git_branch", beginnings, prefix=True)
-    yield "matched_deep", reader.search_outputs(words, owner=owner, limit=LOOKED_AT)
+    yield "matched_deep", index.search_outputs(words, LOOKED_AT)
     matched: Counter[str] = Counter()  # how many of the words a session has, anywhere
     for word in dict.fromkeys(words) if len(words) > 1 else ():
-        found = {*reader.search([word], owner=owner, columns=("title", "notes"), limit=LOOKED_AT)}
-        found |= {*reader.search(marked(word), owner=owner, columns=("workflows",), limit=LOOKED_AT)}
-        matched.update({*found, *reader.search_outputs([word], owner=owner, limit=LOOKED_AT)})
+        found = {*index.search([word], ("title", "notes"), LOOKED_AT)}
+        found |= {*index.search(marked(word), ("workflows",), LOOKED_AT)}
+        matched.update({*found, *index.search_outputs([word], LOOKED_AT)})
     for most in range(len(words), 0, -1):
         yield "matched_some_words", [session_id for session_id, count in matched.items() if count == most]
 

@@ -31,6 +31,7 @@ from interlock.store.portable_sql import (
     NODE,
     OF_A_SESSION,
     PROJECTIONS,
+    SESSION,
     PortableReads,
     PortableWrites,
     columns_of,
@@ -57,6 +58,7 @@ from interlock.store.protocol import (
 R = TypeVar("R", bound=Struct)
 
 FEW = 5000  # rows that are looked up by a value; where it is common, they are met soon by going backwards
+PROCESSES = 4  # that index at the same time find work for each
 PAGE = 500  # rows of a long list that are fetched at once
 
 EMPTY = "''::bytea"  # what is not read
@@ -114,6 +116,11 @@ SET_SEARCH = (
     " words = excluded.words, indexed_at = clock_timestamp()"
 )
 ADD_OUTPUT = "INSERT INTO indexed_outputs (session_id, owner, number, words) VALUES ($1, $2, $3, $4)"
+CLAIM_UNINDEXED = (  # the inner limit bounds what is locked, whatever the plan
+    "SELECT session_id FROM (SELECT session_id FROM sessions WHERE unindexed AND session_id > $1"
+    " ORDER BY session_id LIMIT $2::int8) AS waiting"
+    " WHERE pg_try_advisory_xact_lock(hashtextextended(session_id, 7)) LIMIT $3::int8"
+)
 SET_INDEXED = (  # never waits for a command: a session that is being written stays marked
     "WITH free AS (SELECT session_id FROM sessions"
     " WHERE session_id = $1 AND head_index = $2::int8 AND unindexed FOR UPDATE SKIP LOCKED)"
@@ -143,6 +150,9 @@ class PostgresReader(PortableReads):
     def head_digests(self, session_ids: Sequence[str]) -> dict[str, bytes]:
         sql = "SELECT session_id, head_digest FROM sessions WHERE session_id = ANY ($1::text[])"
         return dict(self._rows(sql, list(session_ids)))
+
+    def sessions_among(self, session_ids: Sequence[str]) -> list[SessionRow]:
+        return self._all(SessionRow, SESSION + " WHERE session_id = ANY ($1::text[])", list(session_ids))
 
     def _narrowed(self, wanted: SessionFilter, of_session: list[str], of_run: list[str]) -> list[str]:
         if wanted.status == "blocked":
@@ -326,10 +336,12 @@ class PostgresWriter(PostgresReader, PortableWrites):
         )
         return super().setting(owner, key)
 
-    def search_row(self, session_id: str) -> SearchRow | None:
-        """Read what a session is found by; processes take turns, so that no output is indexed twice."""
-        self._run("SELECT pg_advisory_xact_lock(hashtextextended($1, 7))", session_id)
-        return super().search_row(session_id)
+    def unindexed(self, limit: int, *, after: str = "") -> list[str]:
+        """Return the next sessions whose words are not indexed, and keep others from indexing them.
+
+        Commands on them do not wait: what is locked is their id, and not their row.
+        """
+        return self._all(str, CLAIM_UNINDEXED, after, limit * PROCESSES, limit)
 
     def remove_session(self, session_id: str, removed_at: int) -> None:
         """Delete all of a session and leave a tombstone."""

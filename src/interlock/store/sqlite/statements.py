@@ -33,6 +33,7 @@ from interlock.store.portable_sql import (
     NODE,
     OF_A_SESSION,
     PROJECTIONS,
+    SESSION,
     PortableReads,
     PortableWrites,
     columns_of,
@@ -51,6 +52,7 @@ from interlock.store.protocol import (
     Recorded,
     SearchRow,
     SessionFilter,
+    SessionRow,
     SessionRows,
     StoreConflict,
     TombstoneRow,
@@ -188,6 +190,10 @@ class SqliteReader(PortableReads):
 
     def head_digests(self, session_ids: Sequence[str]) -> dict[str, bytes]:
         return dict(self._rows(HEAD_DIGESTS, encode(list(session_ids)).decode()))
+
+    def sessions_among(self, session_ids: Sequence[str]) -> list[SessionRow]:
+        where = " WHERE session_id IN (SELECT value FROM json_each(?))"
+        return self._all(SessionRow, SESSION + where, encode(list(session_ids)).decode())
 
     def _narrowed(self, wanted: SessionFilter, of_session: list[str], of_run: list[str]) -> list[str]:
         of_head = wanted.of_head

@@ -11,6 +11,7 @@ from interlock.ledger.queries.search import Candidate, find, is_reference
 from interlock.ledger.queries.status import ref_of
 from interlock.ledger.tokens.tokens import Kind
 
+LEFT_OUT = "Some of the newest work was not searched; search again in a few seconds."
 NOTHING_STORED = "Nothing is stored yet."
 
 
@@ -20,10 +21,15 @@ class FoundWork(Struct, frozen=True):
     query: str
     candidates: tuple[Candidate, ...]
     matched: bool
+    left_out: bool = False
 
     @property
     def headline(self) -> str:
-        """One line that says what the candidates are."""
+        """One line that says what the candidates are, and whether something was not searched."""
+        return f"{LEFT_OUT} {self._about}" if self.left_out else self._about
+
+    @property
+    def _about(self) -> str:
         if not self.candidates:
             return NOTHING_STORED
         if not self.query.strip():
@@ -36,9 +42,9 @@ class FoundWork(Struct, frozen=True):
 def found_work(ledger: Ledger, query: str) -> FoundWork:
     """Find work by words or by an id; without either, by what is checked out now, then the newest."""
     observed: dict[str, str] = {event.key: event.value for event in observe(ledger.settings.project)}
-    candidates = find(ledger, query, observed)
-    matched = not query.strip() or any(candidate.why != "recency_fallback" for candidate in candidates)
-    return FoundWork(query, candidates, matched)
+    found = find(ledger, query, observed)
+    matched = not query.strip() or any(one.why != "recency_fallback" for one in found.candidates)
+    return FoundWork(query, found.candidates, matched, found.left_out)
 
 
 def names_work(ledger: Ledger, token: str) -> bool:

@@ -36,7 +36,11 @@ INDENT = " " * 10
 def command(ledger: Ledger, query: tuple[str, ...], as_json: bool) -> None:
     """Find earlier work by words or by id. Without a query, show the newest."""
     observed: dict[str, str] = {event.key: event.value for event in observe(ledger.settings.project)}
-    candidates = find(ledger, " ".join(query), observed)
+    found = find(ledger, " ".join(query), observed)
+    candidates = found.candidates
+    if found.left_out:
+        inform("Some of the newest work was not searched yet; search again in a few seconds.")
+        ledger.index_some()
     if as_json:
         listed: list[Json] = [
             {
@@ -52,7 +56,7 @@ def command(ledger: Ledger, query: tuple[str, ...], as_json: bool) -> None:
             }
             for candidate in candidates
         ]
-        print_json({"candidates": listed})
+        print_json({"candidates": listed, "leftOut": found.left_out})
     for candidate in () if as_json else candidates:
         session, run = candidate.session, candidate.run
         about = words(run.status) if run else "notes only"

@@ -24,7 +24,7 @@ lint: ready
 bench: ready
 	@$(BIN)/python -m bench
 
-# The long figures: laws searched at random, kills, crashes of PostgreSQL, disk faults, byte flips, search, mutants, growth; 90 minutes.
+# The long figures: laws searched at random, kills, crashes of PostgreSQL, histories, mixed load, disk faults, byte flips, search, mutants, growth; two hours.
 proof: ready
 	@$(BIN)/python -m tools.proof
 

@@ -37,6 +37,7 @@ WRITERS = 20
 REPLICAS = 2
 QUERIES = ("needle17 common", "newest notes", "deep17", "zebra quagga")
 MOST = 150.0
+PAUSE = 0.1  # seconds between two steps of a client: agents are slower
 
 
 def main() -> None:
@@ -46,14 +47,21 @@ def main() -> None:
         "--large", type=int, default=100_000, help="sessions of the second SQLite store; 0: none"
     )
     parser.add_argument("--seconds", type=float, default=15, help="how long each store is measured")
-    parser.add_argument("--pause", type=float, default=0.1, help="seconds between two steps of a client")
+    parser.add_argument("--pause", type=float, default=PAUSE, help="seconds between two steps of a client")
     options = parser.parse_args()
     print(HEAD)
     with TemporaryDirectory() as name:
-        folder, terms = Path(name), (options.seconds, options.pause)
-        show(on_postgres(folder / "postgres", options.sessions, *terms))
-        for count in filter(None, (options.sessions, options.large)):
-            show(on_sqlite(folder / f"sqlite-{count}", count, *terms))
+        counts = options.sessions, options.large
+        show(all_figures(Path(name), *counts, options.seconds, options.pause))
+
+
+def all_figures(
+    folder: Path, count: int, large: int, seconds: float, pause: float = PAUSE
+) -> Iterator[Figure]:
+    """Yield the figures of both stores with so many sessions, then of SQLite with many."""
+    yield from on_postgres(folder / "postgres", count, seconds, pause)
+    for many in filter(None, (count, large)):
+        yield from on_sqlite(folder / f"sqlite-{many}", many, seconds, pause)
 
 
 def on_postgres(folder: Path, count: int, seconds: float, pause: float) -> Iterator[Figure]:

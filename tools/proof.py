@@ -1,6 +1,6 @@
 """Run the long figures and write what they printed to docs/proof.md, each part into its own section.
 
-    python -m tools.proof [--seed N] [--only laws,kills,crashes,faults,flips,search,mutants,growth]
+    python -m tools.proof [--seed N] [--only laws,kills,crashes,histories,load,faults,flips,search,…]
 
 The tests marked `proof` run a tenth of each figure with every `make test`; here they run in full. The laws
 are searched at random here, and with a fixed seed by `make test`.
@@ -54,6 +54,21 @@ PARTS = {
         "Eight servers on own and shared sessions are killed, and their database is stopped as in a crash.",
         _tests("tests/store/test_postgres_processes.py"),
     ),
+    "histories": Part(
+        "Histories",
+        "Clients share a run on the store in memory, in the order that a seed decides, with failures and\n"
+        "dying processes; one sequential history must explain what they were told. Alone:\n"
+        "`python -m tools.history`.",
+        _tests("tests/history"),
+    ),
+    "load": Part(
+        "Mixed load",
+        "Eight groups of clients share runs on two replicas and one PostgreSQL for 30 minutes: steps,\n"
+        "repeats, rivals with the same tokens, gates, answers, reads. One replica is killed and restarted,\n"
+        "both are stalled, the database crashes, clients cut connections. One sequential history for each\n"
+        "run, and its log, must explain every answer. `make test` does it for two minutes.",
+        _tests("tests/transport/test_http_replicas.py"),
+    ),
     "faults": Part(
         "Disk faults",
         "Writes and syncs of the file fail, or succeed and are reported as failed.",
@@ -89,8 +104,8 @@ HEAD = """\
 # Proof
 
 What `make proof` printed, with a new seed each time. `lost` and `doubled` count acknowledged steps. Every
-`make test` searches the laws, and runs a tenth of the kills, crashes, faults, flips and the search for ways
-past a gate, with a fixed seed.
+`make test` searches the laws, and runs a tenth of the kills, crashes, histories, faults, flips and the search
+for ways past a gate, with a fixed seed.
 
 A flip is `harmless` if doctor finds nothing and every stored row is as before; `repaired` if all events are
 in their logs again; `cut` if a damaged command and those after it were taken out of their log, named, and

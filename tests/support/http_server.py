@@ -68,6 +68,11 @@ class HttpServer:
         finally:
             connection.close()
 
+    def resident_megabytes(self) -> float:
+        """Return how much memory the server uses."""
+        status = Path(f"/proc/{self.process.pid}/status").read_text()
+        return int(status.split("VmRSS:")[1].split()[0]) / 1024
+
     def stop(self, number: int = signal.SIGTERM) -> int:
         """Ask the server to exit; return its exit code."""
         if self.process.poll() is None:
@@ -101,20 +106,28 @@ class UnexpectedStatus(Exception):
 class ModernCaller:
     """A quick client of the modern era on one kept connection: one POST, one JSON answer."""
 
-    def __init__(self, address: str, token: str = "") -> None:
+    def __init__(self, address: str, token: str = "", timeout: float = PATIENCE * 5) -> None:
         self.address = address
-        self._connection = http.client.HTTPConnection(address or "unused", timeout=PATIENCE * 5)
+        self._connection = http.client.HTTPConnection(address or "unused", timeout=timeout)
         self._token = bearer(token) if token else {}
 
     def call(self, tool: str, **arguments: Any) -> Any:
         """Call a tool and return its structured answer."""
-        body, headers = modern_request({"name": tool, "arguments": arguments})
-        self._connection.request("POST", "/mcp", body, {**headers, **self._token})
+        return self.result(tool, **arguments)["structuredContent"]
+
+    def result(self, tool: str, **arguments: Any) -> Any:
+        """Call a tool and return all of its result."""
+        self.send(tool, **arguments)
         response = self._connection.getresponse()
         content = response.read()
         if response.status != 200:
             raise UnexpectedStatus(response.status, content)
-        return modern_result(response.headers["Content-Type"], content)["structuredContent"]
+        return modern_result(response.headers["Content-Type"], content)
+
+    def send(self, tool: str, **arguments: Any) -> None:
+        """Send a call without waiting for its answer."""
+        body, headers = modern_request({"name": tool, "arguments": arguments})
+        self._connection.request("POST", "/mcp", body, {**headers, **self._token})
 
     def close(self) -> None:
         self._connection.close()

@@ -17,16 +17,10 @@ from interlock.transport.http.admission import bodies
 from interlock.transport.http.admission.bodies import Bodies
 from interlock.transport.http.console import routes
 from interlock.transport.http.service import record_of
-from support.http_server import HttpServer, bearer, serving
+from support.http_server import bearer, serving
 
 MEGABYTE = 2**20
 STRANGERS = 60
-
-
-def resident(server: HttpServer) -> float:
-    """Return the megabytes of memory that a server uses."""
-    pages = int(Path(f"/proc/{server.process.pid}/statm").read_text().split()[1])
-    return pages * 4096 / MEGABYTE
 
 
 def test_strangers_with_large_bodies_cost_no_memory(tmp_path: Path) -> None:
@@ -34,12 +28,12 @@ def test_strangers_with_large_bodies_cost_no_memory(tmp_path: Path) -> None:
     head = f"POST /mcp HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: {7 * MEGABYTE}\r\n\r\n".encode()
     with serving(tmp_path, "--quiet", "--rate-limit", "1000") as server, ExitStack() as open_sockets:
         server.request("GET", "/readyz")
-        before = resident(server)
+        before = server.resident_megabytes()
         for _ in range(STRANGERS):
             stranger = open_sockets.enter_context(socket.create_connection((server.host, server.port), 60))
             stranger.sendall(head + b"x" * 30_000)
             assert b" 401 " in stranger.recv(4096)
-        assert resident(server) - before < 10
+        assert server.resident_megabytes() - before < 10
 
 
 def test_paths_that_are_asked_for_are_not_kept(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ import itertools
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from statistics import median
 from threading import Event, Thread
 from typing import Any
 
@@ -13,9 +14,13 @@ import anyio
 import anyio.to_thread
 import msgspec
 import pytest
+from msgspec.structs import astuple
 
+from bench.timing import percentile
 from support.http_server import bearer, connected, inbox_answer
+from support.mixed_load import MixedLoad, Sample
 from support.postgres_server import PostgresServer, require_postgres
+from support.proof import FULL, SEED, line
 from support.replicas import STEPS, Replicas, Walker, behind_nginx, keep_deciding, wait_until
 
 pytestmark = pytest.mark.slow
@@ -153,3 +158,49 @@ def test_runs_behind_nginx_survive_killed_replicas_and_a_stopped_database(
         assert walker.done == ALL
         assert recorded_steps[walker.session] == STEPS, "every step once, in order"
     assert len(recorded_steps.keys() - before) == CLIENTS, "a repeated start begins no second run"
+
+
+LOAD_SECONDS = 1800 if FULL else 120
+GROUPS = 8
+
+
+@pytest.mark.proof
+def test_mixed_load_with_kills_stalls_and_restarts_is_explained_by_one_history_per_run(
+    tmp_path: Path, postgres: PostgresServer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "data").mkdir()
+    pair = Replicas(tmp_path / "data", postgres.url, 2)
+    load = MixedLoad(pair, postgres, tmp_path, SEED)
+    try:
+        load.run(GROUPS, LOAD_SECONDS)
+    finally:
+        pair.close()
+    first, last = used(load.samples)
+    with capsys.disabled():
+        counts = {**load.counts, "unexplained": len(load.unexplained)}
+        print(line("two replicas, PostgreSQL", seconds=LOAD_SECONDS, groups_of_clients=GROUPS, **counts))
+        print(line("the replica that lives", **shown(first, last)))
+        for tool, times in sorted(load.taken.items()):
+            figures = {"calls": len(times), "p50_ms": round(percentile(times, 0.5))}
+            print(line(tool, **figures, p99_ms=round(percentile(times, 0.99))))
+    assert not load.unexplained, "\n\n".join(load.unexplained[:3])
+    assert load.counts["runs"] > GROUPS
+    assert last.descriptors <= first.descriptors + GROUPS * 4
+    assert last.connections <= first.connections + GROUPS
+    assert last.megabytes <= first.megabytes + 40
+
+
+def used(samples: list[Sample]) -> tuple[Sample, Sample]:
+    """Return what is typical for the first fifth after the start, and for the last fifth."""
+    part = max(len(samples) // 5, 1)
+    return typical(samples[part : 2 * part]), typical(samples[-part:])
+
+
+def typical(samples: list[Sample]) -> Sample:
+    megabytes, descriptors, connections = zip(*map(astuple, samples), strict=True)
+    return Sample(median(megabytes), round(median(descriptors)), round(median(connections)))
+
+
+def shown(first: Sample, last: Sample) -> dict[str, str]:
+    pairs = zip(Sample.__struct_fields__, astuple(first), astuple(last), strict=True)
+    return {name: f"{round(before)} → {round(after)}" for name, before, after in pairs}

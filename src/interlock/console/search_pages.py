@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from interlock.authoring.catalogue import catalogue
 from interlock.authoring.library import Diagnostic, Library
 from interlock.core.definition.workflow import Gate, walk
 from interlock.ledger.ledger import Ledger
-from interlock.ledger.queries.run_lines import RunsWanted, run_lines, shown_status, stale_before
-from interlock.ledger.queries.search import find
+from interlock.ledger.queries.run_lines import sessions_with, shown_status, stale_before
+from interlock.ledger.queries.search import Candidate
 from interlock.ledger.queries.status import Shown, ref_of
 
 MOST_SESSIONS = 25
@@ -71,9 +71,9 @@ def search_page(ledger: Ledger, query: str) -> SearchPage:
     if not words:
         return SearchPage(query)
     best: dict[str, SearchHit] = {}
-    for hit in best_sessions(ledger, query):
+    found = sessions_with(ledger, query, MOST_SESSIONS)
+    for hit in best_sessions(ledger, found.best):
         best.setdefault(hit.session_id, hit)
-    listed = run_lines(ledger, RunsWanted(text=query, limit=MOST_SESSIONS))
     others = (
         SearchHit(
             session_id=line.session_id,
@@ -85,14 +85,14 @@ def search_page(ledger: Ledger, query: str) -> SearchPage:
             snippet="",
             updated_at=line.updated_at,
         )
-        for line in listed.lines
+        for line in found.others
         if line.session_id not in best
     )
     return SearchPage(
         query=query,
         hits=(*best.values(), *others)[:MOST_SESSIONS],
-        more=listed.more,
-        left_out=listed.left_out,
+        more=found.more,
+        left_out=found.left_out,
         workflows=tuple(matching_workflows(ledger.library, words))[:MOST_OTHERS],
         builtins=tuple(
             BuiltinHit(entry.kind, entry.ref, entry.title)
@@ -102,10 +102,10 @@ def search_page(ledger: Ledger, query: str) -> SearchPage:
     )
 
 
-def best_sessions(ledger: Ledger, query: str) -> Iterator[SearchHit]:
+def best_sessions(ledger: Ledger, best: Iterable[Candidate]) -> Iterator[SearchHit]:
     """Yield the sessions that an agent's search would offer, best first."""
     before = stale_before(ledger)
-    for hit in find(ledger, query).candidates:
+    for hit in best:
         if hit.why == "recency_fallback":
             continue
         session, run = hit.session, hit.run

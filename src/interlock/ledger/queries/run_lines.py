@@ -15,7 +15,7 @@ from interlock.ledger.log.health import damage_of
 from interlock.ledger.log.projection import state_of
 from interlock.ledger.queries.fresh_words import FreshWords
 from interlock.ledger.queries.run_words import marked
-from interlock.ledger.queries.search import FINISHED, words_of
+from interlock.ledger.queries.search import FINISHED, Candidate, find, words_of
 from interlock.ledger.queries.status import Shown, head_run, ref_of, referred
 from interlock.store.protocol import Reader, RunRow, SessionFilter, SessionRow
 
@@ -84,6 +84,26 @@ class RunLines(Shown, frozen=True):
     left_out: bool = False
 
 
+class ShortLine(Struct, frozen=True):
+    """A session as a search lists it: without what costs reading its state."""
+
+    session_id: str
+    ref: str
+    title: str
+    status: str
+    workflow_id: str
+    updated_at: int
+
+
+class SessionsWith(Struct, frozen=True):
+    """The sessions that have some words. `more` and `left_out` are those of a list of runs."""
+
+    best: tuple[Candidate, ...]
+    others: tuple[ShortLine, ...]
+    more: bool
+    left_out: bool
+
+
 class WorkflowUser(Shown, frozen=True):
     """Whose sessions follow a workflow: how many of the newest, and when the last of them was active."""
 
@@ -117,6 +137,29 @@ def run_lines(ledger: Ledger, wanted: RunsWanted) -> RunLines:
         listed = [run_line(reader, session, stale_before(ledger)) for session in matched]
     left_out = index is not None and index.left_out
     return RunLines(tuple(listed[: wanted.limit]), len(listed) > wanted.limit, left_out)
+
+
+def sessions_with(ledger: Ledger, text: str, most: int) -> SessionsWith:
+    """Return the sessions that have some words: the best as an agent's search, and others, newest first."""
+    with ledger.store.reading() as reader:
+        index = FreshWords(reader, ledger.pins, ledger.owner)
+        best = find(ledger, text, index=index).candidates
+        rows = list(matching(reader, ledger, RunsWanted(text=text, limit=most), index))
+        others = tuple(_short_line(reader, row, stale_before(ledger)) for row in rows[:most])
+    return SessionsWith(best, others, len(rows) > most, index.left_out)
+
+
+def _short_line(reader: Reader, session: SessionRow, before: int) -> ShortLine:
+    run = head_run(session, reader.runs(session.session_id))
+    status = shown_status(run, session.updated_at, before) if run else "no run"
+    return ShortLine(
+        session_id=session.session_id,
+        ref=ref_of(session.session_id),
+        title=session.title,
+        status=status if damage_of(reader, session) is None else "damaged",
+        workflow_id=run.workflow_id if run else "",
+        updated_at=session.updated_at,
+    )
 
 
 def lines_of(ledger: Ledger, session_ids: Iterable[str]) -> tuple[RunLine, ...]:

@@ -105,18 +105,23 @@ def is_reference(positions: Positions, reference: str) -> bool:
         return len(referred(reader, reference, positions.owner)) == 1
 
 
-def find(positions: Positions, query: str, observed: Mapping[str, str] | None = None) -> Found:
+def find(
+    positions: Positions,
+    query: str,
+    observed: Mapping[str, str] | None = None,
+    index: FreshWords | None = None,
+) -> Found:
     """Return the best five candidates for a query; ask a lower tier only for what is missing.
 
     A reference leads to itself and to nothing else. `observed` is what the project folder shows now:
-    without a query its commit and branch are searched for.
+    without a query its commit and branch are searched for. An `index` that was read already is used.
     """
     candidates, words, seen = list[Candidate](), words_of(query), set[str]()
     with positions.store.reading() as reader:
         exact = referred(reader, query.strip(), positions.owner)
         if len(exact) == 1:
             return Found(tuple(_candidates(reader, positions.pins, exact[0], "matched_exact_id", ())))
-        index = FreshWords(reader, positions.pins, positions.owner)
+        index = index or FreshWords(reader, positions.pins, positions.owner)
         for why, session_ids in _fitting(reader, index, query.strip(), positions.owner, observed or {}):
             if why == "recency_fallback" and candidates and query.strip():
                 break  # what is only new would distract from what matches

@@ -76,7 +76,7 @@ def on_postgres(folder: Path, count: int, seconds: float, pause: float) -> Itera
         postgres.remove()
 
 
-def on_sqlite(folder: Path, count: int, seconds: float, pause: float) -> Iterator[Figure]:
+def on_sqlite(folder: Path, count: int, seconds: float, pause: float = PAUSE) -> Iterator[Figure]:
     """Yield the figures of one server on a file."""
     filled(sqlite.open_store(folder), count)
     yield from figures(folder, f"SQLite, {count:,} sessions", 1, (), seconds, pause)

@@ -72,6 +72,7 @@ export function Runs() {
           </p>
         </Empty>
       )}
+      {data?.leftOut && <p className="quiet">Some of the newest work was not searched; search again in a few seconds.</p>}
       {data && data.lines.length > 0 && (
         <>
           <Scatter points={data.points} />

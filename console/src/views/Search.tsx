@@ -37,6 +37,7 @@ export function Search() {
       </div>
       {error && <ErrorBox error={error} />}
       {!data && !error && <Skeleton rows={4} />}
+      {data?.leftOut && <p className="quiet">Some of the newest work was not searched; search again in a few seconds.</p>}
       {query && isNothing && (
         <Empty title="Nothing was found">
           <p>

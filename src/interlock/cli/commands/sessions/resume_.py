@@ -39,7 +39,7 @@ def command(ledger: Ledger, query: tuple[str, ...], as_json: bool) -> None:
     found = find(ledger, " ".join(query), observed)
     candidates = found.candidates
     if found.left_out:
-        inform("Some of the newest work was not searched yet; search again in a few seconds.")
+        inform("Some of the newest work was not searched; search again in a few seconds.")
         ledger.index_some()
     if as_json:
         listed: list[Json] = [

@@ -194,6 +194,7 @@ export interface RunsPage {
 
 export interface RunLine {
   sessionId: string;
+  owner: string;
   ref: string;
   title: string;
   status: string;

@@ -237,5 +237,5 @@ def test_a_clock_that_was_set_back_does_not_make_a_session_older(bench: Bench) -
     agent.ack("notes")
     no_differences(agent.ledger)
     bench.clock.now = began
-    assert stale(agent.ledger.store, began) == []
-    assert stale(agent.ledger.store, began + 1) == every_session(agent.ledger)
+    assert list(stale(agent.ledger.store, began)) == []
+    assert list(stale(agent.ledger.store, began + 1)) == every_session(agent.ledger)

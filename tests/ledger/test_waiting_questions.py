@@ -124,7 +124,7 @@ def test_a_session_with_an_open_question_of_a_step_counts_as_waiting(bench: Benc
     complete(agent, "publish")
     assert awaiting(agent) == ["channel"]
     later = agent.ledger.clock() + 1
-    assert collect(agent.ledger.store, later, later) == 0
+    assert not collect(agent.ledger.store, later, later)
     agent.user_decides("channel", "beta")
     complete(agent, "publish")
     assert awaiting(agent) == []

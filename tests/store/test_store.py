@@ -822,6 +822,9 @@ def test_rule_46_every_question_that_finds_sessions_is_bound_to_their_owner(stor
             runs = reader.runs_by_prefix("run_sess_mine", owner=owner, limit=1)
             assert bool(runs) == (owner == "me")
             assert reader.setting(owner, "mode") == ("x" if owner == "you" else None)
+        everybodys = reader.sessions_by_prefix("sess_", owner=None, limit=9)
+        assert everybodys == ["sess_mine", "sess_your0", "sess_your1", "sess_your2"]
+        assert len(reader.runs_by_prefix("run_sess_", owner=None, limit=9)) == 4
 
 
 def test_a_session_that_waits_for_the_user_is_stale_only_when_asked_for(store: Store) -> None:
@@ -946,6 +949,15 @@ def test_stale_sessions_are_those_without_activity_and_without_a_mark(store: Sto
         assert reader.stale_sessions(10, "sess_a", 1) == ["sess_c"]
         assert reader.stale_sessions(10, "", 5, among=["sess_d", "sess_b", "sess_x"]) == ["sess_d"]
         assert reader.stale_sessions(10, "", 5, among=[]) == []
+
+
+def test_stale_sessions_are_those_of_an_owner_or_of_all(store: Store) -> None:
+    store.append(start("sess_a", owner="me"))
+    store.append(start("sess_b", owner="you"))
+    with store.writing() as writer:
+        assert writer.stale_sessions(9, "", 5, owner="me") == ["sess_a"]
+        assert writer.stale_sessions(9, "", 5, owner="you", among=["sess_a", "sess_b"]) == ["sess_b"]
+        assert writer.stale_sessions(9, "", 5) == ["sess_a", "sess_b"]
 
 
 def filled(name: str) -> Changes:

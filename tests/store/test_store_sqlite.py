@@ -410,7 +410,7 @@ def test_removed_sessions_give_their_space_back(tmp_path: Path) -> None:
     large(store, 40)
     store.give_back()
     full = store.path.stat().st_size
-    assert collect(store, 2**60, 5) == 41
+    assert collect(store, 2**60, 5).total() == 41
     assert store.path.stat().st_size < full / 4
     assert store.integrity() == []
     store.close()
@@ -432,7 +432,7 @@ def test_sessions_are_removed_on_a_full_disk(tmp_path: Path, monkeypatch: pytest
         return not made_room[-1]  # true refuses the commit
 
     store._connection.set_commit_hook(full_until_room_is_made)
-    assert collect(store, 2**60, 5) == 6
+    assert collect(store, 2**60, 5).total() == 6
     assert made_room
     assert all(made_room)
     store._connection.set_commit_hook(None)
@@ -454,7 +454,7 @@ def test_sessions_are_removed_though_the_disk_has_no_room_to_give_their_space_ba
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (400_000, limits[1]))  # room for the log, not for a new file
     try:
-        assert collect(store, 2**60, 5) == 31
+        assert collect(store, 2**60, 5).total() == 31
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
     assert store.integrity() == []

@@ -159,8 +159,8 @@ class MemoryReader:
             for run in self.runs(row.session_id)
         )
 
-    def sessions_by_prefix(self, prefix: str, *, owner: str, limit: int) -> list[str]:
-        own = [name for name, row in self.tables.sessions.items() if row.owner == owner]
+    def sessions_by_prefix(self, prefix: str, *, owner: str | None, limit: int) -> list[str]:
+        own = [name for name, row in self.tables.sessions.items() if owner in (None, row.owner)]
         return sorted(name for name in own if name.startswith(prefix))[:limit]
 
     def session_ids(self, after: str, limit: int) -> list[str]:
@@ -173,9 +173,11 @@ class MemoryReader:
         limit: int,
         *,
         waiting: bool = False,
+        owner: str | None = None,
         among: Sequence[str] | None = None,
     ) -> list[str]:
         rows = [row for row in self.tables.sessions.values() if among is None or row.session_id in among]
+        rows = [row for row in rows if owner in (None, row.owner)]
         held = {row.session_id for row in self.tables.runs.values() if row.awaiting and not waiting}
         stale = [row.session_id for row in rows if row.updated_at < before and not row.keep]
         stale = [session_id for session_id in stale if session_id not in held]
@@ -215,13 +217,14 @@ class MemoryReader:
     def run(self, session_id: str, run: int) -> RunRow | None:
         return self.tables.runs.get((session_id, run))
 
-    def runs_by_prefix(self, prefix: str, *, owner: str, limit: int) -> list[RunRow]:
+    def runs_by_prefix(self, prefix: str, *, owner: str | None, limit: int) -> list[RunRow]:
         rows = [row for row in self.tables.runs.values() if self._is_own(row.session_id, owner)]
         begun = [row for row in rows if row.run_id.startswith(prefix)]
         return sorted(begun, key=lambda row: row.run_id)[:limit]
 
-    def _is_own(self, session_id: str, owner: str) -> bool:
-        return session_id in self.tables.sessions and self.tables.sessions[session_id].owner == owner
+    def _is_own(self, session_id: str, owner: str | None) -> bool:
+        session = self.tables.sessions.get(session_id)
+        return session is not None and owner in (None, session.owner)
 
     def node(self, session_id: str, node: int) -> NodeRow | None:
         return self.tables.nodes.get((session_id, node))

@@ -18,11 +18,11 @@ def require_terminal(action: str) -> None:
 
 
 def require_pin(ledger: Ledger) -> None:
-    """Ask for the PIN if one is set, and end the command if it is wrong."""
-    if not has_pin(ledger.store, ledger.owner):
+    """Ask for the PIN of who gives the command, if one is set, and end the command if it is wrong."""
+    if not has_pin(ledger.store, ledger.principal):
         return
     require_terminal("The PIN")
-    if not pin_matches(ledger.store, ledger.owner, click.prompt("PIN", hide_input=True, err=True)):
+    if not pin_matches(ledger.store, ledger.principal, click.prompt("PIN", hide_input=True, err=True)):
         stop(CHECK_FAILED, "That is not the PIN. Nothing was changed.")
 
 

@@ -12,8 +12,10 @@ from click.shell_completion import CompletionItem
 from interlock.cli.compose import ledger_of, library_of
 from interlock.cli.config import Config, resolve
 from interlock.cli.screen import line_of
+from interlock.core.principals import LOCAL
 from interlock.core.run.preferences import DecisionPolicy, Enforcement, Mode
-from interlock.ledger.queries.run_lines import RunsWanted, run_lines
+from interlock.ledger.ledger import Ledger
+from interlock.ledger.queries.run_lines import RunLines, RunsWanted, run_lines
 
 F = TypeVar("F", bound=Callable[..., Any])
 Command = Callable[..., None]
@@ -36,6 +38,13 @@ store_option = click.option(
     help="The database: sqlite:///PATH/TO/FILE.db or postgresql://…; default: in the data directory.",
 )
 
+EVERYBODY = "all"
+owner_option = click.option(
+    "--owner",
+    metavar="NAME|all",
+    default=LOCAL.name,
+    help="Whose sessions: a principal's of `interlock serve`, or everybody's; default: your own.",
+)
 
 _TERMS = (
     click.option(
@@ -125,10 +134,16 @@ def with_ledger(command: Command) -> Command:
     return with_open_ledger
 
 
+def owned_lines(ledger: Ledger, owner: str, limit: int, status: str = "", workflow: str = "") -> RunLines:
+    """List the sessions of an owner, or of everybody."""
+    wanted = RunsWanted(status, workflow, limit=limit, everybody=owner == EVERYBODY)
+    return run_lines(ledger.of(owner, LOCAL.name), wanted)
+
+
 def session_argument(command: Command) -> Command:
     def complete(ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
         ledger = ledger_of(config_of(ctx.params.get("data_dir"), store=ctx.params.get("store")))
-        sessions = run_lines(ledger, RunsWanted(limit=COMPLETIONS)).lines
+        sessions = owned_lines(ledger, ctx.params.get("owner") or LOCAL.name, COMPLETIONS).lines
         ledger.store.close()
         prefix = incomplete.removeprefix("sess_")
         return [

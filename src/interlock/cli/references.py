@@ -10,15 +10,39 @@ from interlock.authoring.sources.paths import source_at
 from interlock.authoring.sources.sources import Source
 from interlock.cli.compose import library_of, split_mount
 from interlock.cli.config import Config
+from interlock.cli.options import EVERYBODY
 from interlock.cli.screen import CHECK_FAILED, NOT_FOUND, stop
+from interlock.core.principals import LOCAL
+from interlock.ledger.errors import LedgerError
 from interlock.ledger.ledger import Ledger
-from interlock.ledger.queries.status import find_session
+from interlock.ledger.queries.status import find_session_of
 from interlock.store.protocol import SessionRow
 
 
-def session_of(ledger: Ledger, ref: str) -> SessionRow:
-    """Find a session by its id or by the beginning of its id."""
-    return find_session(ledger, ref)
+def session_of(ledger: Ledger, ref: str, owner: str) -> SessionRow:
+    """Find a session of an owner, or of everybody's, by its id or by the beginning of its id."""
+    try:
+        return find_session_of(ledger.store, ref, None if owner == EVERYBODY else owner)
+    except LedgerError as error:
+        whose = _owner_of(ledger, ref)
+        if error.code != "NOT_FOUND" or whose is None:
+            raise
+        raise LedgerError(
+            "NOT_FOUND", f"Session {ref} belongs to {whose}.", f"Add --owner {whose}."
+        ) from error
+
+
+def _owner_of(ledger: Ledger, ref: str) -> str | None:
+    try:
+        return find_session_of(ledger.store, ref, None).owner
+    except LedgerError:
+        return None
+
+
+def owned_session(ledger: Ledger, ref: str, owner: str) -> tuple[Ledger, SessionRow]:
+    """Find a session, and return it with the ledger of its owner, on which the local user acts."""
+    session = session_of(ledger, ref, owner)
+    return ledger.of(session.owner, LOCAL.name), session
 
 
 def source_of(argument: str) -> Source:

@@ -179,7 +179,7 @@ def remove_runs(ledger: Ledger, request: RemoveRequest) -> Answer:
     among = [line.session_id for line in lines_of(ledger, request.session_ids[:MOST_LINES])]
     now = ledger.clock()
     before = min(request.at, now) + 1
-    removed = collect(ledger.store, before, now, waiting=request.waiting, among=among)
+    removed = collect(ledger.store, before, now, waiting=request.waiting, among=among).total()
     stayed = f"; {len(among) - removed} stayed" if removed < len(among) else ""
     return answer_to(RunsChanged(f"{counted(removed)} deleted{stayed}.", removed))
 

@@ -5,6 +5,7 @@ A removed session leaves a tombstone, so that its id is told apart from one that
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 
 from interlock.store.protocol import Store
@@ -14,36 +15,53 @@ BATCH = 50  # sessions in a transaction: nobody waits long for their turn, and l
 
 
 def stale(
-    store: Store, before: int, *, waiting: bool = False, among: Sequence[str] | None = None
-) -> list[str]:
-    """Return the sessions, of all or `among` some, without activity since a time and without a keep mark.
+    store: Store,
+    before: int,
+    *,
+    waiting: bool = False,
+    owner: str | None = None,
+    among: Sequence[str] | None = None,
+) -> dict[str, str]:
+    """Return the sessions without activity since a time and without a keep mark, each with its owner.
+
+    They are those of all owners or of one, or some `among` them.
 
     Those that wait for the user at a gate are left out, unless they are asked for.
     """
-    listed: list[str] = []
+    listed: dict[str, str] = {}
+    last = ""
     with store.reading() as reader:
-        while batch := reader.stale_sessions(
-            before, listed[-1] if listed else "", BATCH, waiting=waiting, among=among
-        ):
-            listed += batch
-    return listed
+        while batch := reader.stale_sessions(before, last, BATCH, waiting=waiting, owner=owner, among=among):
+            listed |= {session.session_id: session.owner for session in reader.sessions_among(batch)}
+            last = batch[-1]
+    return dict(sorted(listed.items()))
 
 
 def collect(
-    store: Store, before: int, now: int, *, waiting: bool = False, among: Sequence[str] | None = None
-) -> int:
-    """Remove stale sessions, a batch to a transaction, and give their space back, also on a full disk."""
-    removed = 0
+    store: Store,
+    before: int,
+    now: int,
+    *,
+    waiting: bool = False,
+    owner: str | None = None,
+    among: Sequence[str] | None = None,
+) -> Counter[str]:
+    """Remove stale sessions, a batch to a transaction, and give their space back, also on a full disk.
+
+    Return how many of each owner were removed.
+    """
+    removed = Counter[str]()
     store.make_room()
     try:
         while True:
             with store.writing() as writer:
-                batch = writer.stale_sessions(before, "", BATCH, waiting=waiting, among=among)
+                batch = writer.stale_sessions(before, "", BATCH, waiting=waiting, owner=owner, among=among)
+                owners = [session.owner for session in writer.sessions_among(batch)]
                 for session_id in batch:
                     writer.remove_session(session_id, now)
             if not batch:
                 return removed
-            removed += len(batch)
+            removed.update(owners)
     finally:
         store.give_back()
 

@@ -96,6 +96,7 @@ NEWEST = (  # those not yet indexed, and the newest of the others
     " ORDER BY recent_at DESC LIMIT {most}) AS older) AS listed"
     " ORDER BY updated_at DESC, session_id LIMIT {limit}"
 )
+OWNER_GIVEN = "coalesce($3, owner)"  # any owner where none is given
 MATCHES = (
     "SELECT count(*) FROM (SELECT 1 FROM observations WHERE key = $1 AND value BETWEEN $2 AND $3"
     " LIMIT $4) AS matches"
@@ -157,9 +158,9 @@ class PortableReads(ABC):
     def _narrowed(self, wanted: SessionFilter, of_session: list[str], of_run: list[str]) -> list[str]:
         """Return all conditions on a session; how those on its runs are written decides the engine's plan."""
 
-    def sessions_by_prefix(self, prefix: str, *, owner: str, limit: int) -> list[str]:
+    def sessions_by_prefix(self, prefix: str, *, owner: str | None, limit: int) -> list[str]:
         sql = (
-            "SELECT session_id FROM sessions WHERE session_id BETWEEN $1 AND $2 AND owner = $3"
+            f"SELECT session_id FROM sessions WHERE session_id BETWEEN $1 AND $2 AND owner = {OWNER_GIVEN}"
             " ORDER BY session_id LIMIT $4"
         )
         return self._all(str, sql, prefix, prefix + LAST_CHARACTER, owner, limit)
@@ -197,9 +198,9 @@ class PortableReads(ABC):
     def runs(self, session_id: str) -> list[RunRow]:
         return self._all(RunRow, RUN + " WHERE session_id = $1 ORDER BY run", session_id)
 
-    def runs_by_prefix(self, prefix: str, *, owner: str, limit: int) -> list[RunRow]:
-        own = "EXISTS (SELECT 1 FROM sessions AS s WHERE s.session_id = runs.session_id AND s.owner = $3)"
-        where = f" WHERE run_id BETWEEN $1 AND $2 AND {own} ORDER BY run_id LIMIT $4"
+    def runs_by_prefix(self, prefix: str, *, owner: str | None, limit: int) -> list[RunRow]:
+        own = f"SELECT 1 FROM sessions WHERE session_id = runs.session_id AND owner = {OWNER_GIVEN}"
+        where = f" WHERE run_id BETWEEN $1 AND $2 AND EXISTS ({own}) ORDER BY run_id LIMIT $4"
         return self._all(RunRow, RUN + where, prefix, prefix + LAST_CHARACTER, owner, limit)
 
     def node(self, session_id: str, node: int) -> NodeRow | None:

@@ -31,6 +31,7 @@ class RunsWanted(Struct, frozen=True):
     """Which sessions to list. `status` is one of SHOWN_STATUSES.
 
     `active` and `idle` are milliseconds: with activity within that time, without any for that time.
+    `everybody` lists the sessions of all owners; `text` finds only the ledger's own.
     """
 
     status: str = ""
@@ -41,12 +42,14 @@ class RunsWanted(Struct, frozen=True):
     text: str = ""
     offset: int = 0
     limit: int = 50
+    everybody: bool = False
 
 
 class RunLine(Shown, frozen=True):
     """A session in the list, with the run that work continues with."""
 
     session_id: str
+    owner: str
     ref: str
     title: str
     status: str
@@ -227,7 +230,7 @@ def session_filter(ledger: Ledger, wanted: RunsWanted) -> SessionFilter:
     """Turn what is wanted into what a store is asked; `shown_status` tells the same of each session."""
     now, before = ledger.clock(), stale_before(ledger)
     filtered = SessionFilter(
-        ledger.owner,
+        None if wanted.everybody else ledger.owner,
         workflow=wanted.workflow or None,
         of_head=True,
         repo_root=wanted.project or None,
@@ -282,6 +285,7 @@ def run_line(reader: Reader, session: SessionRow, stale_before: int) -> RunLine:
     status = shown_status(run, session.updated_at, stale_before) if run else "no run"
     return RunLine(
         session_id=session.session_id,
+        owner=session.owner,
         ref=ref_of(session.session_id),
         title=session.title,
         status="damaged" if is_damaged else status,

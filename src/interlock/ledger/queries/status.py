@@ -33,7 +33,7 @@ from interlock.ledger.runs.position import tip_of
 from interlock.ledger.runs.positions import Positions
 from interlock.ledger.runs.recap import Recap, recap
 from interlock.ledger.runs.session_notes import session_notes
-from interlock.store.protocol import NodeRow, Reader, RunRow, SessionFilter, SessionRow
+from interlock.store.protocol import NodeRow, Reader, RunRow, SessionFilter, SessionRow, Store
 
 REF = 8
 SHORTEST = 4
@@ -126,7 +126,7 @@ class Referred(Struct, frozen=True):
     run: RunRow | None = None
 
 
-def referred(reader: Reader, ref: str, owner: str) -> list[Referred]:
+def referred(reader: Reader, ref: str, owner: str | None) -> list[Referred]:
     """Return what has this id or begins with it: sessions, else runs; several are ambiguous (rule 42)."""
     short = ref.removeprefix("sess_").removeprefix("run_")
     if len(short) < SHORTEST or not short.isalnum():
@@ -141,9 +141,13 @@ def referred(reader: Reader, ref: str, owner: str) -> list[Referred]:
 
 
 def find_session(positions: Positions, ref: str) -> SessionRow:
-    """Find a session by its id, by the id of a run, or by an unambiguous beginning of either (rule 42)."""
-    owner = positions.owner
-    with positions.store.reading() as reader:
+    """Find one of the owner's sessions by its id, by that of a run, or by a beginning of either (rule 42)."""
+    return find_session_of(positions.store, ref, positions.owner)
+
+
+def find_session_of(store: Store, ref: str, owner: str | None) -> SessionRow:
+    """Find a session of an owner, or of anybody where an operator asks."""
+    with store.reading() as reader:
         matches = referred(reader, ref, owner)
         if len(matches) > 1:
             ids = [match.run.run_id if match.run else match.session_id for match in matches[:2]]
@@ -154,7 +158,7 @@ def find_session(positions: Positions, ref: str) -> SessionRow:
         if session is not None:
             return session
         removed = reader.tombstone(ref)
-        if removed is not None and removed.owner == owner:
+        if removed is not None and owner in (None, removed.owner):
             next_action = "See `interlock sessions` for the rest."
             raise LedgerError("NOT_FOUND", f"Session {ref} was removed.", next_action)
     next_action = "See `interlock sessions`, or search with `interlock resume WORDS`."

@@ -20,6 +20,7 @@ from interlock.store.sqlite.lock import locked
 
 PREFIX = "ilk_"
 SECRET_BYTES = 32
+TAKEN = (LOCAL.name, "all")  # --owner means everybody by the second
 NAME = re.compile(r"[a-z0-9][a-z0-9._@-]{0,63}")
 
 
@@ -62,9 +63,10 @@ class AccessTokens:
 
     def add(self, name: str, role: Role, now: int) -> str:
         """Make a token for a new principal and return it; it cannot be shown again."""
-        if not NAME.fullmatch(name) or name == LOCAL.name:
+        if not NAME.fullmatch(name) or name in TAKEN:
             raise InvalidPrincipal(
-                f"'{name}' cannot be a principal: use up to 64 of a-z, 0-9, '.', '_', '@', '-'; not 'local'"
+                f"'{name}' cannot be a principal: use up to 64 of a-z, 0-9, '.', '_', '@', '-';"
+                " not 'local' or 'all'"
             )
         secret = PREFIX + os.urandom(SECRET_BYTES).hex()
         with locked(self._lock()):

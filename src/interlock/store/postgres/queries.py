@@ -170,6 +170,7 @@ class PostgresReader(PortableReads):
         limit: int,
         *,
         waiting: bool = False,
+        owner: str | None = None,
         among: Sequence[str] | None = None,
     ) -> list[str]:
         """Return the next sessions, of all or `among` some, without a keep mark and without activity since.
@@ -177,7 +178,7 @@ class PostgresReader(PortableReads):
         Those that wait for the user are left out, unless they are asked for.
         """
         given = None if among is None else list(among)
-        return self._all(str, STALE + self.locks, after, before, limit, waiting, given)
+        return self._all(str, STALE + self.locks, after, before, limit, waiting, given, owner)
 
     def ranked(
         self, session_ids: Sequence[str], *, owner: str, repo_root: str, unfinished: Sequence[str], limit: int
@@ -401,7 +402,8 @@ STALE = (
     "SELECT session_id FROM sessions AS s WHERE session_id > $1 AND updated_at < $2::int8 AND NOT keep"
     " AND ($4::bool OR NOT EXISTS"
     " (SELECT 1 FROM runs WHERE runs.session_id = s.session_id AND awaiting <> ''))"
-    " AND ($5::text[] IS NULL OR session_id = ANY ($5::text[])) ORDER BY session_id LIMIT $3::int8"
+    " AND ($5::text[] IS NULL OR session_id = ANY ($5::text[]))"
+    " AND owner = coalesce($6::text, owner) ORDER BY session_id LIMIT $3::int8"
 )
 
 

@@ -221,6 +221,7 @@ class SqliteReader(PortableReads):
         limit: int,
         *,
         waiting: bool = False,
+        owner: str | None = None,
         among: Sequence[str] | None = None,
     ) -> list[str]:
         """Return the next sessions, of all or `among` some, without a keep mark and without activity since.
@@ -231,9 +232,10 @@ class SqliteReader(PortableReads):
         chosen = " AND session_id IN (SELECT value FROM json_each(?))" if given else ""
         sql = (
             "SELECT session_id FROM sessions AS s WHERE session_id > ? AND updated_at < ? AND NOT keep"
-            f" AND (? OR NOT EXISTS ({WAITING})){chosen} ORDER BY session_id LIMIT ?"
+            f" AND (? OR NOT EXISTS ({WAITING})) AND owner = coalesce(?, owner){chosen}"
+            " ORDER BY session_id LIMIT ?"
         )
-        return self._all(str, sql, after, before, waiting, *given, limit)
+        return self._all(str, sql, after, before, waiting, owner, *given, limit)
 
     def ranked(
         self, session_ids: Sequence[str], *, owner: str, repo_root: str, unfinished: Sequence[str], limit: int

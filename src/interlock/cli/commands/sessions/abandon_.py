@@ -7,8 +7,8 @@ import sys
 import click
 import msgspec
 
-from interlock.cli.options import json_option, session_argument, with_ledger
-from interlock.cli.references import session_of
+from interlock.cli.options import json_option, owner_option, session_argument, with_ledger
+from interlock.cli.references import owned_session
 from interlock.cli.screen import CHECK_FAILED, CONFLICT, NOT_FOUND, USAGE, line_of, print_json, say, stop
 from interlock.core.run.outcomes import Refusal
 from interlock.ledger.ledger import Ledger
@@ -20,11 +20,12 @@ from interlock.store.protocol import RunRow
 @session_argument
 @click.option("--reason", default="", metavar="TEXT", help="Why; agents and people read it later.")
 @click.option("--run", "wanted", metavar="RUN", help="Which run, by its id, if several are unfinished.")
+@owner_option
 @json_option
 @with_ledger
-def command(ledger: Ledger, ref: str, reason: str, wanted: str | None, as_json: bool) -> None:
+def command(ledger: Ledger, ref: str, reason: str, wanted: str | None, owner: str, as_json: bool) -> None:
     """Give up a run for good. It stays readable, and nothing in it waits for you any more."""
-    session = session_of(ledger, ref)
+    ledger, session = owned_session(ledger, ref, owner)
     with ledger.store.reading() as reader:
         runs = reader.runs(session.session_id)
     run = _named(runs, wanted or (ref if ref.startswith("run_") else None), ref)

@@ -6,8 +6,8 @@ import click
 
 from interlock.cli.commands.sessions.inbox_ import show_question
 from interlock.cli.interactive import choose, require_pin, require_terminal
-from interlock.cli.options import session_argument, with_ledger
-from interlock.cli.references import session_of
+from interlock.cli.options import owner_option, session_argument, with_ledger
+from interlock.cli.references import owned_session
 from interlock.cli.screen import CHECK_FAILED, CONFLICT, USAGE, inform, line_of, say, stop
 from interlock.ledger.decisions.inbox import WaitingQuestion, decide_question, questions
 from interlock.ledger.errors import LedgerError
@@ -21,6 +21,7 @@ from interlock.ledger.ledger import Ledger
 @click.option("--gate", metavar="GATE", help="Which gate, if several wait.")
 @click.option("--node", type=int, metavar="NODE", help="Which branch, if several of a run wait at one gate.")
 @click.option("--note", default="", metavar="TEXT", help="A remark to record with the decision.")
+@owner_option
 @with_ledger
 def command(
     ledger: Ledger,
@@ -30,10 +31,11 @@ def command(
     gate: str | None,
     node: int | None,
     note: str,
+    owner: str,
 ) -> None:
     """Answer the gate that a run waits at. Needs a terminal, and the PIN if one is set."""
     require_terminal("A decision")
-    session = session_of(ledger, ref)
+    ledger, session = owned_session(ledger, ref, owner)
     try:
         ledger.position(session.session_id)
     except LedgerError as error:  # a session without a run asks nothing; a damaged one is not asked

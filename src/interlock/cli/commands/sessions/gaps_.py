@@ -8,8 +8,8 @@ import click
 import msgspec
 
 from interlock.cli.interactive import require_pin, require_terminal
-from interlock.cli.options import json_option, session_argument, with_ledger
-from interlock.cli.references import session_of
+from interlock.cli.options import json_option, owner_option, session_argument, with_ledger
+from interlock.cli.references import owned_session
 from interlock.cli.screen import NOT_FOUND, USAGE, fit, line_of, print_json, say, stop, width
 from interlock.core.run.state import KnownGap
 from interlock.ledger.decisions.gaps import resolve_gap, run_at_tip
@@ -23,6 +23,7 @@ from interlock.store.protocol import RunRow
 @click.argument("number", required=False, type=int)
 @click.option("--note", default="", metavar="TEXT", help="How it was resolved.")
 @click.option("--run", "wanted", metavar="RUN", help="Which run, by its id; default: the last with gaps.")
+@owner_option
 @json_option
 @with_ledger
 def command(
@@ -32,6 +33,7 @@ def command(
     number: int | None,
     note: str,
     wanted: str | None,
+    owner: str,
     as_json: bool,
 ) -> None:
     """List the gaps of a run, or resolve one.
@@ -42,7 +44,7 @@ def command(
         require_terminal("Resolving a gap")
     if (action is None) != (number is None):
         stop(USAGE, "Name the gap to resolve: interlock gaps ID resolve N.")
-    session = session_of(ledger, ref)
+    ledger, session = owned_session(ledger, ref, owner)
     with ledger.store.reading() as reader:
         runs = [run for run in reader.runs(session.session_id) if wanted is None or run.run_id == wanted]
     listed: list[tuple[RunRow, tuple[KnownGap, ...]]] = []

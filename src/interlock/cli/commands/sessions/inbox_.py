@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
 
 import click
 import msgspec
 
-from interlock.cli.options import json_option, with_ledger
+from interlock.cli.options import EVERYBODY, json_option, owner_option, with_ledger
 from interlock.cli.screen import (
     WAITS,
     age,
@@ -21,30 +22,44 @@ from interlock.cli.screen import (
     say,
     width,
 )
-from interlock.ledger.decisions.inbox import WaitingQuestion, inbox
+from interlock.core.principals import LOCAL
+from interlock.ledger.decisions.inbox import WaitingQuestion, everyones_inbox, inbox
 from interlock.ledger.ledger import Ledger
 
 INDENT = " " * 10
 
 
 @click.command(epilog="Example: interlock inbox")
+@owner_option
 @json_option
 @with_ledger
-def command(ledger: Ledger, as_json: bool) -> None:
+def command(ledger: Ledger, owner: str, as_json: bool) -> None:
     """List the decisions that wait for you. Exits with 4 if there are any."""
-    questions = inbox(ledger)
+    asked = list(_asked(ledger, owner))
     if as_json:
-        print_json({"questions": msgspec.to_builtins(questions)})
-    elif not questions:
+        print_json({"questions": [{"owner": whose, **msgspec.to_builtins(each)} for whose, each in asked]})
+    elif not asked:
         say("No decision is waiting for you.")
-    waiting = Counter(question.session_id for question in questions)
-    for question in () if as_json else questions:
+    waiting = Counter(question.session_id for _, question in asked)
+    for whose, question in () if as_json else asked:
+        if whose != LOCAL.name:
+            say(paint(f"{INDENT}of {whose}", "quiet"))
         show_question(question, among_others=waiting[question.session_id] > 1)
         say()
-    if questions:
+    if asked:
         if not as_json:
-            inform(f"Decide with: interlock decide {questions[0].ref}")
+            whose, first = asked[0]
+            of_owner = f" --owner {whose}" if whose != LOCAL.name else ""
+            inform(f"Decide with: interlock decide {first.ref}{of_owner}")
         raise click.exceptions.Exit(WAITS)
+
+
+def _asked(ledger: Ledger, owner: str) -> Iterator[tuple[str, WaitingQuestion]]:
+    """Yield what waits in the sessions of an owner, or of everybody, with the owner's name."""
+    if owner == EVERYBODY:
+        yield from everyones_inbox(ledger)
+    else:
+        yield from ((owner, question) for question in inbox(ledger.of(owner, LOCAL.name)))
 
 
 def show_question(question: WaitingQuestion, *, among_others: bool = False) -> None:

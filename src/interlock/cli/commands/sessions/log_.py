@@ -9,8 +9,8 @@ from typing import get_args
 import click
 
 from interlock.authoring.diagnostics.codes import one_of
-from interlock.cli.options import json_option, session_argument, with_ledger
-from interlock.cli.references import session_of
+from interlock.cli.options import json_option, owner_option, session_argument, with_ledger
+from interlock.cli.references import owned_session
 from interlock.cli.screen import (
     CHECK_FAILED,
     USAGE,
@@ -40,16 +40,23 @@ KINDS = [str(kind.__struct_config__.tag) for kind in get_args(LogEntry)]
 @click.option("--kind", "kinds", multiple=True, metavar="KIND", help="Only events of this kind; repeatable.")
 @click.option("--limit", type=click.IntRange(1), help="Only the newest N events.", metavar="N")
 @click.option("--follow", "-f", is_flag=True, help="Keep printing as events are recorded.")
+@owner_option
 @json_option
 @with_ledger
 def command(
-    ledger: Ledger, ref: str, kinds: tuple[str, ...], limit: int | None, follow: bool, as_json: bool
+    ledger: Ledger,
+    ref: str,
+    kinds: tuple[str, ...],
+    limit: int | None,
+    follow: bool,
+    owner: str,
+    as_json: bool,
 ) -> None:
     """Print the events of a session, and verify their chain."""
     for kind in kinds:
         if kind not in KINDS:
             stop(USAGE, f"There is no kind of event '{kind}'; {one_of(kind, KINDS)}.")
-    session = session_of(ledger, ref)
+    ledger, session = owned_session(ledger, ref, owner)
     report = examine(ledger.store, session)
     events = event_lines(ledger, session.session_id, kinds, end=report.events)
     events = events[-limit:] if limit else events

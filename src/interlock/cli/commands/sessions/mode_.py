@@ -9,8 +9,8 @@ import msgspec
 from msgspec.structs import replace
 
 from interlock.cli.interactive import require_pin, require_terminal
-from interlock.cli.options import json_option, with_ledger
-from interlock.cli.references import session_of
+from interlock.cli.options import json_option, owner_option, with_ledger
+from interlock.cli.references import owned_session, session_of
 from interlock.cli.screen import fit, inform, paint, print_json, say, width
 from interlock.core.run.preferences import AUTONOMY, PRESETS, RISK, Mode, Preferences, RiskPolicy
 from interlock.ledger.decisions.modes import (
@@ -30,17 +30,20 @@ from interlock.ledger.queries.status import ref_of
 @click.option(
     "--session", "ref", metavar="ID", help="Only this session: its current tips, and what it begins later."
 )
+@owner_option
 @json_option
 @with_ledger
 def command(
-    ledger: Ledger, mode: Mode | None, risk: RiskPolicy | None, ref: str | None, as_json: bool
+    ledger: Ledger, mode: Mode | None, risk: RiskPolicy | None, ref: str | None, owner: str, as_json: bool
 ) -> None:
     """Show or set what runs stop for.
 
     guided stops for confirmations and gates; stop only for gates and for inputs that you alone can give;
     never-stop for nothing, and records a gap for everything it had to assume.
     """
-    session = session_of(ledger, ref) if ref is not None else None
+    session = None
+    if ref is not None:
+        ledger, session = owned_session(ledger, ref, owner)
     modes = session_modes(ledger, session) if session else (global_mode(ledger),)
     if mode is not None or risk is not None:
         wanted = PRESETS[mode] if mode else Preferences(modes[0].autonomy, modes[0].risk_policy)
@@ -59,7 +62,7 @@ def command(
         if ledger.settings.preferences_fixed:
             outranked = "But a mode in the environment or a config file outranks a looser one"
             inform(f"{outranked}: see `interlock config show`.")
-        modes = session_modes(ledger, session_of(ledger, ref)) if ref else (global_mode(ledger),)
+        modes = session_modes(ledger, session_of(ledger, ref, owner)) if ref else (global_mode(ledger),)
     if as_json:
         print_json(
             {"sessionId": session.session_id if session else None, "modes": msgspec.to_builtins(modes)}

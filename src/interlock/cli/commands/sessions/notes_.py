@@ -5,8 +5,8 @@ from __future__ import annotations
 import click
 import msgspec
 
-from interlock.cli.options import json_option, session_argument, with_ledger
-from interlock.cli.references import session_of
+from interlock.cli.options import json_option, owner_option, session_argument, with_ledger
+from interlock.cli.references import owned_session
 from interlock.cli.screen import line_of, markdown, print_json
 from interlock.ledger.ledger import Ledger
 from interlock.ledger.queries.status import notes_of
@@ -17,11 +17,12 @@ from interlock.ledger.queries.status import notes_of
 @click.option(
     "--node", type=int, metavar="N", help="The branch that ends at this node; default: the preferred tip."
 )
+@owner_option
 @json_option
 @with_ledger
-def command(ledger: Ledger, ref: str, node: int | None, as_json: bool) -> None:
+def command(ledger: Ledger, ref: str, node: int | None, owner: str, as_json: bool) -> None:
     """Print the notes of a branch as Markdown."""
-    notes = notes_of(ledger, session_of(ledger, ref), node)
+    notes = notes_of(*owned_session(ledger, ref, owner), node)
     if as_json:
         print_json(msgspec.to_builtins(notes))
         return

@@ -5,8 +5,8 @@ from __future__ import annotations
 import click
 import msgspec
 
-from interlock.cli.options import json_option, session_argument, with_ledger
-from interlock.cli.references import session_of
+from interlock.cli.options import json_option, owner_option, session_argument, with_ledger
+from interlock.cli.references import owned_session
 from interlock.cli.screen import (
     CHECK_FAILED,
     STATUS_TONES,
@@ -29,11 +29,12 @@ from interlock.ledger.queries.status import session_status
 
 @click.command(epilog="Example: interlock status hmc3gzdk")
 @session_argument
+@owner_option
 @json_option
 @with_ledger
-def command(ledger: Ledger, ref: str, as_json: bool) -> None:
+def command(ledger: Ledger, ref: str, owner: str, as_json: bool) -> None:
     """Show the status of a session. Exits with 4 if it waits for a decision."""
-    session = session_status(ledger, session_of(ledger, ref))
+    session = session_status(*owned_session(ledger, ref, owner))
     if as_json:
         print_json(msgspec.to_builtins(session))
     else:

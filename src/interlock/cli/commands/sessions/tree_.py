@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping
 import click
 import msgspec
 
-from interlock.cli.options import json_option, session_argument, with_ledger
-from interlock.cli.references import session_of
+from interlock.cli.options import json_option, owner_option, session_argument, with_ledger
+from interlock.cli.references import owned_session
 from interlock.cli.screen import (
     CHECK_FAILED,
     STATUS_TONES,
@@ -31,11 +31,12 @@ from interlock.ledger.queries.tree import Tree, TreeNode, children_of, trees_of
 
 @click.command(epilog="Example: interlock tree hmc3gzdk")
 @session_argument
+@owner_option
 @json_option
 @with_ledger
-def command(ledger: Ledger, ref: str, as_json: bool) -> None:
+def command(ledger: Ledger, ref: str, owner: str, as_json: bool) -> None:
     """Draw the branches of a session. ◉ marks the preferred tip, ○ other tips."""
-    session = session_of(ledger, ref)
+    ledger, session = owned_session(ledger, ref, owner)
     report = examine(ledger.store, session)
     trees = trees_of(ledger, session, report.events)
     if as_json:

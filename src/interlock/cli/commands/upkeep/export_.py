@@ -9,7 +9,7 @@ from typing import Literal
 import click
 import msgspec
 
-from interlock.cli.options import session_argument, with_ledger
+from interlock.cli.options import owner_option, session_argument, with_ledger
 from interlock.cli.references import session_of
 from interlock.cli.screen import CHECK_FAILED, inform, stop
 from interlock.ledger.ledger import Ledger
@@ -31,10 +31,11 @@ Format = Literal["json", "markdown", "html"]
     help="json can be imported; the others are for reading.",
 )
 @click.option("--output", "-o", type=click.Path(dir_okay=False, path_type=Path), help="Write to a file.")
+@owner_option
 @with_ledger
-def command(ledger: Ledger, ref: str, form: Format, output: Path | None) -> None:
+def command(ledger: Ledger, ref: str, form: Format, output: Path | None, owner: str) -> None:
     """Export a session. Its log and its pinned workflows are in it; tokens and keys are not."""
-    session = session_of(ledger, ref)
+    session = session_of(ledger, ref, owner)
     bundle = export_session(ledger.store, session, ledger.pins, ledger.clock())
     match form:
         case "json":

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 
 import click
 
-from interlock.cli.options import json_option, with_ledger
+from interlock.cli.options import EVERYBODY, json_option, owner_option, with_ledger
 from interlock.cli.references import session_of
 from interlock.cli.screen import counted, print_json, say
+from interlock.core.principals import LOCAL
+from interlock.core.values import Json
 from interlock.ledger.ledger import Ledger
 from interlock.ledger.retention import DAY, collect, set_keep, stale
 
@@ -26,6 +29,7 @@ SHOWN = 20
 @click.option("--dry-run", is_flag=True, help="Only say what would be removed.")
 @click.option("--keep", "keep", metavar="ID", multiple=True, help="Mark this session to be kept; repeatable.")
 @click.option("--unkeep", "unkeep", metavar="ID", multiple=True, help="Remove that mark; repeatable.")
+@owner_option
 @json_option
 @with_ledger
 def command(
@@ -35,25 +39,27 @@ def command(
     dry_run: bool,
     keep: tuple[str, ...],
     unkeep: tuple[str, ...],
+    owner: str,
     as_json: bool,
 ) -> None:
     """Remove old sessions, or mark sessions to be kept.
 
-    Sessions that wait for you at a gate stay, unless you say --waiting.
+    Sessions that wait for you at a gate stay, unless you say --waiting. Those of others stay, unless you
+    name their --owner.
     """
     days = ledger.settings.retention_days if days is None else days
     if keep or unkeep:
-        mark(ledger, keep, unkeep, as_json)
+        mark(ledger, keep, unkeep, owner, as_json)
     elif dry_run:
-        preview(ledger, days, waiting, as_json)
+        preview(ledger, days, waiting, owner, as_json)
     else:
-        remove(ledger, days, waiting, as_json)
+        remove(ledger, days, waiting, owner, as_json)
 
 
-def mark(ledger: Ledger, keep: Sequence[str], unkeep: Sequence[str], as_json: bool) -> None:
+def mark(ledger: Ledger, keep: Sequence[str], unkeep: Sequence[str], owner: str, as_json: bool) -> None:
     """Set and remove keep marks, once every session is found."""
-    kept = [session_of(ledger, ref).session_id for ref in keep]
-    unkept = [session_of(ledger, ref).session_id for ref in unkeep]
+    kept = [session_of(ledger, ref, owner).session_id for ref in keep]
+    unkept = [session_of(ledger, ref, owner).session_id for ref in unkeep]
     for session_id in kept:
         set_keep(ledger.store, session_id, True)
     for session_id in unkept:
@@ -67,30 +73,48 @@ def mark(ledger: Ledger, keep: Sequence[str], unkeep: Sequence[str], as_json: bo
         say(f"{session_id} is removed when it is old enough, like any other.")
 
 
-def preview(ledger: Ledger, days: int, waiting: bool, as_json: bool) -> None:
-    """Say which sessions would be removed."""
-    session_ids = stale(ledger.store, last_kept(ledger, days), waiting=waiting)
+def preview(ledger: Ledger, days: int, waiting: bool, owner: str, as_json: bool) -> None:
+    """Say which sessions would be removed, and whose they are."""
+    listed = stale(ledger.store, last_kept(ledger, days), waiting=waiting, owner=chosen(owner))
+    whose = Counter(listed.values())
     if as_json:
-        print_json({"wouldRemove": len(session_ids), "days": days, "sessions": list(session_ids)})
+        owners: dict[str, Json] = {**whose}
+        print_json({"wouldRemove": len(listed), "days": days, "owners": owners, "sessions": list(listed)})
         return
-    say(f"Would remove {counted(len(session_ids), 'session')} without activity for {days} days.")
-    for session_id in session_ids[:SHOWN]:
-        say(f"  {session_id}")
-    if len(session_ids) > SHOWN:
-        say(f"  and {len(session_ids) - SHOWN} more; --json lists all")
+    say(f"Would remove {counted(len(listed), 'session')} without activity for {days} days{split(whose)}.")
+    for session_id, name in list(listed.items())[:SHOWN]:
+        say(f"  {session_id}  {name}" if owner == EVERYBODY else f"  {session_id}")
+    if len(listed) > SHOWN:
+        say(f"  and {len(listed) - SHOWN} more; --json lists all")
 
 
-def remove(ledger: Ledger, days: int, waiting: bool, as_json: bool) -> None:
-    """Remove old sessions, and say how many stayed because they wait."""
-    before = last_kept(ledger, days)
-    held = 0 if waiting else len(stale(ledger.store, before, waiting=True)) - len(stale(ledger.store, before))
-    removed = collect(ledger.store, before, ledger.clock(), waiting=waiting)
+def remove(ledger: Ledger, days: int, waiting: bool, owner: str, as_json: bool) -> None:
+    """Remove old sessions, and say whose they were and how many stayed because they wait."""
+    before, whose = last_kept(ledger, days), chosen(owner)
+    removed = collect(ledger.store, before, ledger.clock(), waiting=waiting, owner=whose)
+    held = 0 if waiting else len(stale(ledger.store, before, waiting=True, owner=whose))
     if as_json:
-        print_json({"removed": removed, "days": days, "waiting": held})
+        owners: dict[str, Json] = {**removed}
+        print_json({"removed": removed.total(), "days": days, "owners": owners, "waiting": held})
         return
-    say(f"Removed {counted(removed, 'session')} without activity for {days} days.")
+    say(f"Removed {counted(removed.total(), 'session')} without activity for {days} days{split(removed)}.")
     if held:
         say(f"{counted(held, 'session')} waiting for you at a gate stayed; --waiting removes them too.")
+    others = 0 if whose is None else len(stale(ledger.store, before, waiting=waiting))
+    if others:
+        say(f"{counted(others, 'session')} of others stayed; --owner all removes them too.")
+
+
+def chosen(owner: str) -> str | None:
+    """Return the owner to name to the store; None for everybody."""
+    return None if owner == EVERYBODY else owner
+
+
+def split(owners: Counter[str]) -> str:
+    """Say how many sessions are whose, where not all are the local user's."""
+    if not set(owners) - {LOCAL.name}:
+        return ""
+    return ": " + ", ".join(f"{count} of {name}" for name, count in sorted(owners.items()))
 
 
 def last_kept(ledger: Ledger, days: int) -> int:

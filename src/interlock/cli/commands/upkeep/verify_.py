@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 from msgspec import Struct, to_builtins
 
-from interlock.cli.options import json_option, with_ledger
+from interlock.cli.options import EVERYBODY, json_option, with_ledger
 from interlock.cli.references import session_of
 from interlock.cli.screen import CHECK_FAILED, USAGE, line_of, paint, print_json, say, stop
 from interlock.ledger.ledger import Ledger
@@ -63,7 +63,7 @@ def command(ledger: Ledger, subject: str | None, everything: bool, as_json: bool
 
 def _named(ledger: Ledger, subject: str) -> Iterator[Verified]:
     if not Path(subject).is_file():
-        yield _session(ledger, session_of(ledger, subject).session_id)
+        yield _session(ledger, session_of(ledger, subject, EVERYBODY).session_id)
         return
     bundle = read_bundle(Path(subject).read_bytes())
     wrong = (f"{bundle.code}: {bundle.message}",) if isinstance(bundle, BundleRefused) else ()

@@ -31,7 +31,7 @@ from support.log import logged_events
 from support.stdio_pipe import INITIALIZE
 
 JSON = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
-PEOPLE = {"ada": "user", "bob": "user", "eve": "approver", "root": "admin"}
+PEOPLE = {"ada": "user", "bob": "user", "eve": "approver", "root": "admin", "prometheus": "metrics"}
 
 
 @pytest.fixture(scope="module")
@@ -123,11 +123,35 @@ def test_an_approver_decides_and_is_named(server: HttpServer, tokens: dict[str, 
     assert "which: right (by eve, channel inbox (user)" in transcript
 
 
-def test_only_an_admin_reads_the_metrics(server: HttpServer, tokens: dict[str, str]) -> None:
-    assert server.request("GET", "/metrics", headers=bearer(tokens["ada"])).status == 403
-    text = server.request("GET", "/metrics", headers=bearer(tokens["root"])).body.decode()
-    assert "interlock_calls_total" in text
-    assert not re.search(r"ilk_|sess_|pelican|ada", text)
+def test_only_a_monitoring_system_and_an_admin_read_the_metrics(
+    server: HttpServer, tokens: dict[str, str]
+) -> None:
+    for name in ("ada", "eve"):
+        assert server.request("GET", "/metrics", headers=bearer(tokens[name])).status == 403
+    for name in ("root", "prometheus"):
+        text = server.request("GET", "/metrics", headers=bearer(tokens[name])).body.decode()
+        assert "interlock_calls_total" in text
+        assert not re.search(r"ilk_|sess_|pelican|ada", text)
+
+
+@pytest.mark.parametrize("path", ["/mcp", "/mcp/lookup", "/session/mcp", "/inbox", "/metrics/x", "/nothing"])
+def test_a_token_for_metrics_opens_nothing_else(
+    server: HttpServer, tokens: dict[str, str], path: str
+) -> None:
+    headers = bearer(tokens["prometheus"])
+    for method in ("GET", "POST", "DELETE"):
+        refused = server.request(method, path, said("tools/list", {}), {**JSON, **headers})
+        assert (refused.status, refused.json["error"]["code"]) == (403, "FORBIDDEN")
+    assert [server.request("GET", path, headers=headers).status for path in ("/healthz", "/readyz")] == [
+        200,
+        200,
+    ]
+
+
+def test_a_token_for_metrics_does_not_open_the_console(server: HttpServer, tokens: dict[str, str]) -> None:
+    body = msgspec.json.encode({"token": tokens["prometheus"]})
+    refused = server.request("POST", "/console/login", body, {"Content-Type": "application/json"})
+    assert refused.status == 401
 
 
 @pytest.mark.parametrize("surface", list(STARTS))

@@ -30,8 +30,8 @@ def health_routes(
         return json_response({"status": "ready"})
 
     async def show_metrics(request: Request) -> Response:
-        if record_of(request.scope).principal.role != "admin":
-            return refusal(403, "FORBIDDEN", "Metrics are for the role admin.")
+        if not record_of(request.scope).principal.reads_metrics:
+            return refusal(403, "FORBIDDEN", "Metrics are for the roles metrics and admin.")
         reason = await readiness.reason()
         gauges = {
             "interlock_ready": ("Whether calls can be answered.", float(reason is None)),

@@ -36,7 +36,8 @@ def command() -> None:
     type=click.Choice(get_args(Role)),
     default="user",
     show_default=True,
-    help="approver: may decide for others. admin: that, and may read the metrics.",
+    help="approver: may decide for others. admin: that, and sees settings and metrics."
+    " metrics: may read the metrics and nothing else.",
 )
 @data_dir_option
 def add(name: str, role: Role, data_dir: str | None) -> None:

@@ -17,7 +17,7 @@ from interlock.transport.http.admission.issuer_keys import issuer_keys
 from interlock.transport.http.admission.principals import Verifier
 
 ALGORITHMS = ("RS256", "RS384", "RS512", "PS256", "ES256", "ES384", "EdDSA")  # none that shares a secret
-ROLES: Sequence[Role] = ("admin", "approver")
+ROLES: Sequence[Role] = ("admin", "approver", "metrics")  # the first that is among the scopes
 CLOCK_SKEW_SECONDS = 30
 
 
@@ -33,7 +33,7 @@ class OAuthVerifier:
     """Verifies signature, issuer, audience and time of a JWT; asks `fallback` about other tokens.
 
     The principal is the subject, at the issuer: two issuers may use the same name. A scope
-    `interlock:approver` or `interlock:admin` gives the role.
+    `interlock:approver`, `interlock:admin` or `interlock:metrics` gives the role.
     """
 
     def __init__(self, settings: OAuthSettings, fallback: Verifier | None = None) -> None:

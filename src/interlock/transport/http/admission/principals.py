@@ -17,6 +17,7 @@ from interlock.transport.http.responses import refusal
 from interlock.transport.http.service import Service, record_of
 
 OPEN = ("/healthz", "/readyz", "/.well-known/")
+METRICS = "/metrics"
 CONSOLE = "/console"  # knows its users by a cookie, and refuses others by itself
 NOBODY = Principal("")
 CHECK_SECONDS = 1.0  # what a stream sends later than this after its last check waits for another one
@@ -92,7 +93,7 @@ class Identification:
 
 
 class Authentication:
-    """Refuses requests of nobody, but for routes that are open."""
+    """Refuses requests of nobody, but for routes that are open; a token for metrics opens only those."""
 
     def __init__(self, app: ASGIApp, challenge: Mapping[str, str]) -> None:
         self.app = app
@@ -100,7 +101,12 @@ class Authentication:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         is_open = scope["type"] != "http" or scope["path"].startswith((*OPEN, CONSOLE))
-        if is_open or record_of(scope).principal is not NOBODY:
+        principal = record_of(scope).principal
+        if not is_open and not principal.works and scope["path"] != METRICS:
+            message = "A token of the role metrics reads /metrics and nothing else."
+            await refusal(403, "FORBIDDEN", message)(scope, receive, send)
+            return
+        if is_open or principal is not NOBODY:
             await self.app(scope, receive, send)
             return
         message = "Send a valid token: Authorization: Bearer … (interlock auth add NAME makes one)."

@@ -37,7 +37,7 @@ class ConsoleAccess:
 
     def cookie_for_token(self, token: str) -> str | None:
         """Exchange a principal's token for a cookie that holds it sealed, so that revoking it ends both."""
-        known = self._service.principal_of(token) if token else None
+        known = self._known(token) if token else None
         return self._codec.seal(PREFIX + token.encode()) if known is not None else None
 
     def principal_of(self, cookie: str) -> Principal | None:
@@ -51,7 +51,11 @@ class ConsoleAccess:
         except InvalidRequestState:
             return None
         is_ours = payload.startswith(PREFIX)
-        return self._service.principal_of(payload.removeprefix(PREFIX).decode()) if is_ours else None
+        return self._known(payload.removeprefix(PREFIX).decode()) if is_ours else None
+
+    def _known(self, token: str) -> Principal | None:
+        principal = self._service.principal_of(token)
+        return principal if principal is not None and principal.works else None
 
     def principal_in(self, headers: Mapping[str, str]) -> Principal | None:
         """Return whom the cookie of a request was given to."""

@@ -31,7 +31,7 @@ from support.attacker import (
 from support.browser_desk import BrowserDesk, desk
 from support.chromium import browser
 from support.cli_process import Terminal, interlock, to_the_gate
-from support.harness import Bench, decision, gate, steps, workflow
+from support.harness import Bench, decision, gate, rotate, steps, workflow
 from support.http_server import bearer, inbox_answer, serving
 
 if TYPE_CHECKING:
@@ -210,7 +210,7 @@ def test_tokens_an_altered_token_does_not_open_a_session(here: Bench, surface: s
     agent = Attacker(here, surface, USER)
     agent.start(target="staging")
     for _ in range(int(rotations)):
-        agent.ledger.keys.rotate()
+        rotate(agent.ledger.keys)
     stranger = Attacker(here, surface, USER)
     token = altered(agent.tokens["session_token"])
     answer = stranger.call("start_session", workflow_id="deploy", agent_id="agent", session_token=token)

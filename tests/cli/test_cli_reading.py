@@ -90,7 +90,7 @@ def test_a_screen_is_as_it_was_looked_at(work: Work, name: str) -> None:
 KEYS = {
     "sessions": (
         "sessions",
-        "awaiting branch createdAt gaps keep project ref runs sessionId status steps title updatedAt "
+        "awaiting branch createdAt gaps keep owner project ref runs sessionId status steps title updatedAt "
         "workflowId",
     ),
     "tree DONE": ("runs", "forks nodes runId status tip workflowId"),
@@ -103,7 +103,7 @@ KEYS = {
     "notes DONE": ("entries", "notes recordedAt step"),
     "inbox": (
         "questions",
-        "default defaultAt id key message name node options ref runId sessionId shown since title",
+        "default defaultAt id key message name node options owner ref runId sessionId shown since title",
     ),
     "resume exporter": (
         "candidates",

@@ -287,14 +287,16 @@ def test_gc_leaves_what_is_young(data: Path, session: str) -> None:
     )
 
 
-def test_a_rotated_key_still_believes_the_last_one_and_not_the_one_before(
-    data: Path, tokens: dict[str, str]
-) -> None:
+def test_a_token_is_valid_until_its_key_is_retired(data: Path, tokens: dict[str, str]) -> None:
     first = gone(0, interlock(data, "keys", "show", "--json")).json
-    second = gone(0, interlock(data, "keys", "rotate", "--json")).json
-    assert second["previous"] == first["current"]
+    ran = gone(5, interlock(data, "keys", "retire"))
+    assert "Run `interlock keys prepare` first." in ran.err
+    prepared = gone(0, interlock(data, "keys", "prepare", "--json")).json
+    assert prepared["current"] == first["current"]
+    activated = gone(0, interlock(data, "keys", "activate", "--json")).json
+    assert (activated["current"], activated["previous"]) == (prepared["prepared"], first["current"])
     gone(0, interlock(data, "token", "inspect", tokens["stateToken"]))
-    gone(0, interlock(data, "keys", "rotate"))
+    gone(0, interlock(data, "keys", "retire"))
     ran = gone(1, interlock(data, "token", "inspect", tokens["stateToken"]))
     assert "retired" in ran.err
 

@@ -8,7 +8,7 @@ import pytest
 
 from interlock.surfaces.call import Call, Reply, RpcError
 from interlock.surfaces.tool import call_tool
-from support.harness import Agent, Bench, FormAnswer, steps, workflow
+from support.harness import Agent, Bench, FormAnswer, rotate, steps, workflow
 
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
 
@@ -75,9 +75,9 @@ def test_a_genuine_token_of_a_session_that_is_gone(agent: Agent) -> None:
 
 def test_a_token_survives_one_key_rotation_and_not_two(agent: Agent) -> None:
     started = agent.start("test.flow")
-    agent.ledger.keys.rotate()
+    rotate(agent.ledger.keys)
     assert agent.look(started)["pending"]["stepId"] == "first"
-    agent.ledger.keys.rotate()
+    rotate(agent.ledger.keys)
     assert agent.look(started)["code"] == "TOKEN_KEY_RETIRED"
 
 

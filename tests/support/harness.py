@@ -21,7 +21,7 @@ from interlock.ledger.log.judgement import violations
 from interlock.ledger.log.repair import plans_of, session_batches
 from interlock.ledger.runs.pinned_workflows import Pins
 from interlock.ledger.settings import Settings
-from interlock.ledger.tokens.keyring import Keys
+from interlock.ledger.tokens.keyring import Keyring, Keys
 from interlock.store.sqlite.store import open_store
 from interlock.surfaces.call import Call, Client, Outcome, Reply
 from interlock.surfaces.execution import ExecutionSurface
@@ -105,6 +105,14 @@ class Bench:
 
     def agent(self, mode: Mode | None = None, terms: Terms | None = None, **more: Any) -> Agent:
         return Agent(ExecutionSurface(self.ledger(mode, terms, **more)))
+
+
+def rotate(keys: Keys) -> Keyring:
+    """Sign with a new key, and believe the one before it; older ones are retired."""
+    if keys.keyring().previous is not None:
+        keys.retire()
+    keys.prepare()
+    return keys.activate()
 
 
 def broken_promises(folder: Path) -> list[str]:

@@ -15,7 +15,7 @@ from interlock.store.protocol import SessionFilter
 from interlock.surfaces.call import Era
 from interlock.surfaces.execution import ExecutionSurface
 from support.authored import write
-from support.harness import Agent, Bench, steps, workflow
+from support.harness import Agent, Bench, rotate, steps, workflow
 from support.log import logged_events
 from support.navigation_client import FILES, NavigationClient, opened
 from support.server import Server
@@ -589,9 +589,9 @@ def test_d5_over_real_servers(tmp_path: Path, era: Era, surface: str) -> None:
             assert json.loads(begin(spelled)["_text"])["recovered"] is True
         assert json.loads(begin(f' "{token}"')["_text"])["inherited"] is True
         keys = Keys(tmp_path / "data")
-        keys.rotate()
+        rotate(keys)
         assert json.loads(begin(token)["_text"])["inherited"] is True
-        keys.rotate()
+        rotate(keys)
         for tool in ("start_session", "get_trace"):
             answer = begin(token) if tool == "start_session" else both.call(tool, session_token=token)
             assert (answer["_error"], answer["code"]) == (True, "TOKEN_KEY_RETIRED")

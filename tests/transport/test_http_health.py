@@ -18,7 +18,7 @@ import pytest
 from interlock.ledger.tokens.access_tokens import AccessTokens
 from interlock.ledger.tokens.keyring import Keys
 from interlock.store.sqlite.lock import FileLock
-from support.harness import Bench, gate, steps, workflow
+from support.harness import Bench, gate, rotate, steps, workflow
 from support.http_server import Answer, HttpServer, ModernCaller, bearer, connected, serving
 
 SECRET = "pelican"
@@ -154,7 +154,7 @@ def test_a_key_that_is_rotated_while_the_user_answers_a_form_spoils_nothing(
     bench.write(workflow(gate("which", "left", "right"), *steps("last")))
 
     async def answer(_context: Any, params: Any) -> Any:
-        await anyio.to_thread.run_sync(Keys(tmp_path).rotate)
+        await anyio.to_thread.run_sync(rotate, Keys(tmp_path))
         return ElicitResult(action="accept", content={"choice": "right"})
 
     async def story(server: HttpServer) -> Any:

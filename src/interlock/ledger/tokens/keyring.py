@@ -1,20 +1,22 @@
-"""The keys that sign tokens: one current, one previous, in a file that only its owner can read.
+"""The keys that sign tokens, in a file that only its owner can read.
 
-Older keys are kept only to recognise what they have signed. Keys are never in the database, so a copied
-database opens no session. Replicas share them by a file that INTERLOCK_KEYRING_FILE names, such as
-a mounted secret, or by the variable INTERLOCK_KEYRING.
+A rotation has three steps: the new key is believed everywhere before it signs anywhere, and the old one is
+believed until it is retired. Retired keys are kept only to recognise what they have signed. Keys are never in
+the database, so a copied database opens no session. Replicas share them by a file that INTERLOCK_KEYRING_FILE
+names, such as a mounted secret, or by the variable INTERLOCK_KEYRING.
 """
 
 from __future__ import annotations
 
 import os
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Annotated
 
 import msgspec
 from msgspec import Meta, Struct
+from msgspec.structs import replace
 
 from interlock.authoring.sources.atomic_write import replace_file, sync_folder
 from interlock.store.sqlite.lock import locked
@@ -37,13 +39,14 @@ class Key(Struct, frozen=True):
 
 
 class Keyring(Struct, frozen=True):
-    """What signs (`current`), what is still believed (`previous`), what is only recognised (`retired`).
+    """What signs (`current`), is believed too (`prepared`, `previous`), or is only recognised (`retired`).
 
     `made_at` is when its first key was made, in milliseconds: what was recorded since, it has signed. A
     keyring that does not say it counts as older than every session.
     """
 
     current: Key
+    prepared: Key | None = None
     previous: Key | None = None
     retired: tuple[Key, ...] = ()
     made_at: int = 0
@@ -51,7 +54,7 @@ class Keyring(Struct, frozen=True):
 
     def believed(self) -> tuple[Key, ...]:
         """Return the keys to try, the likelier first."""
-        return (self.current,) if self.previous is None else (self.current, self.previous)
+        return tuple(key for key in (self.current, self.previous, self.prepared) if key is not None)
 
 
 class KeyringDamaged(Exception):
@@ -59,7 +62,11 @@ class KeyringDamaged(Exception):
 
 
 class KeyringFixed(Exception):
-    """The keyring comes from the environment, and is rotated there."""
+    """The keyring cannot be changed here; the message says where."""
+
+
+class RotationOutOfOrder(Exception):
+    """A step of a rotation before the one that must come first; the message says which."""
 
 
 class Keys:
@@ -97,17 +104,28 @@ class Keys:
         self._known = seen, keyring
         return keyring
 
-    def rotate(self) -> Keyring:
-        """Sign with a new key from now on; the previous key stays valid, older ones do not."""
+    def prepare(self) -> Keyring:
+        """Add a new key that is believed and does not sign yet."""
+        return self._changed(_prepared)
+
+    def activate(self) -> Keyring:
+        """Sign with the prepared key; the one that signed until now is still believed."""
+        return self._changed(_activated)
+
+    def retire(self) -> Keyring:
+        """Believe the previous key no longer."""
+        return self._changed(_retired)
+
+    def _changed(self, change: Callable[[Keyring], Keyring]) -> Keyring:
         if self._from_variable:
             raise KeyringFixed(f"the keyring is set by {VARIABLE}; change it there, on every replica")
-        if self._mounted:
-            raise KeyringFixed(f"{FILE_VARIABLE} names a keyring that is only read; change that file")
         self.keyring()
-        with locked(self._lock):
-            before = _read(self.path)
-            retired = (*before.retired, *([before.previous] if before.previous else []))
-            _write(self.path, Keyring(_new_key(), before.current, retired, before.made_at))
+        try:
+            with locked(self._lock):
+                _write(self.path, change(_decoded(self.path.read_bytes(), str(self.path))))
+        except OSError as error:
+            reason = f"{self.path} cannot be written here ({error.strerror})"
+            raise KeyringFixed(f"{reason}; run this where the file is made, then replace it") from error
         return self.keyring()
 
     def _stamp(self) -> tuple[int, int, int] | None:
@@ -116,6 +134,33 @@ class Keys:
         except FileNotFoundError:
             return None
         return status.st_ino, status.st_mtime_ns, status.st_size
+
+
+def _prepared(keyring: Keyring) -> Keyring:
+    if keyring.prepared is not None:
+        raise RotationOutOfOrder(
+            f"{keyring.prepared.id} is prepared. When all servers have it, run `interlock keys activate`"
+        )
+    if keyring.previous is not None:
+        raise RotationOutOfOrder(
+            f"{keyring.previous.id} of the last rotation is still valid. Run `interlock keys retire` first"
+        )
+    return replace(keyring, prepared=_new_key())
+
+
+def _activated(keyring: Keyring) -> Keyring:
+    if keyring.prepared is None:
+        raise RotationOutOfOrder("no key is prepared. Run `interlock keys prepare` first")
+    return replace(keyring, current=keyring.prepared, prepared=None, previous=keyring.current)
+
+
+def _retired(keyring: Keyring) -> Keyring:
+    if keyring.previous is not None:
+        return replace(keyring, previous=None, retired=(*keyring.retired, keyring.previous))
+    before = "activate" if keyring.prepared is not None else "prepare"
+    raise RotationOutOfOrder(
+        f"{keyring.current.id} signs and no other key has been replaced. Run `interlock keys {before}` first"
+    )
 
 
 def _new_key() -> Key:

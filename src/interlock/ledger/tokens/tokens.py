@@ -198,7 +198,7 @@ def _read_word(keyring: Keyring, token: str, expected: Collection[Kind]) -> Poin
     if pointer is None and _verified(keyring.retired, named, signed) is not None:
         return TokenError(
             "TOKEN_KEY_RETIRED",
-            "The token's key is retired: the keys were rotated at least twice since it was given.",
+            "The key that signed this token was retired.",
             "Find the session again and take its fresh tokens.",
         )
     return pointer or _bad_signature()

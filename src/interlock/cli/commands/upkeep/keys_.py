@@ -1,4 +1,4 @@
-"""`interlock keys`: the public names of the keys that sign tokens. Secrets are never shown."""
+"""`interlock keys`: rotate the keys that sign tokens. Their public names are shown, never the secrets."""
 
 from __future__ import annotations
 
@@ -7,39 +7,73 @@ from typing import Any
 import click
 
 from interlock.cli.options import config_of, data_options, json_option
-from interlock.cli.screen import CHECK_FAILED, print_json, say, stop
-from interlock.ledger.tokens.keyring import Keyring, KeyringFixed, Keys
+from interlock.cli.screen import CHECK_FAILED, CONFLICT, inform, print_json, say, stop
+from interlock.ledger.tokens.keyring import Keyring, KeyringFixed, Keys, RotationOutOfOrder
 
 
-@click.group()
+class KeyCommands(click.Group):
+    """The commands, which all say the same of a keyring that they cannot change."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except KeyringFixed as error:
+            stop(CHECK_FAILED, f"{error}.")
+        except RotationOutOfOrder as error:
+            stop(CONFLICT, f"{error}.")
+
+
+@click.group(cls=KeyCommands)
 def command() -> None:
-    """Show or rotate the keys that sign tokens."""
+    """Show or rotate the keys that sign tokens.
+
+    A rotation is prepare, activate, retire, without a restart: servers that read the same file see each step
+    at their next call.
+    """
 
 
 @command.command(epilog="Example: interlock keys show")
 @json_option
 @data_options
 def show(as_json: bool, **data: Any) -> None:
-    """Show the names of the keys in use."""
-    _show(Keys(config_of(**data).folder).keyring(), as_json)
+    """Show the names of the keys in use; make the keyring where there is none."""
+    _show(_keys(data).keyring(), as_json)
 
 
-@command.command(epilog="Example: interlock keys rotate")
+@command.command(epilog="Example: interlock keys prepare")
 @json_option
 @data_options
-def rotate(as_json: bool, **data: Any) -> None:
-    """Sign with a new key. Tokens of the previous key stay valid until the next rotation."""
-    try:
-        keyring = Keys(config_of(**data).folder).rotate()
-    except KeyringFixed as error:
-        stop(CHECK_FAILED, f"{error}.")
-    _show(keyring, as_json)
+def prepare(as_json: bool, **data: Any) -> None:
+    """Add a new key that servers know and do not sign with yet."""
+    _show(_keys(data).prepare(), as_json)
+    inform("Next, once every server has the new file: interlock keys activate")
+
+
+@command.command(epilog="Example: interlock keys activate")
+@json_option
+@data_options
+def activate(as_json: bool, **data: Any) -> None:
+    """Sign with the prepared key. Tokens of the previous one stay valid until it is retired."""
+    _show(_keys(data).activate(), as_json)
+    inform("Next, when running work has had time for new tokens: interlock keys retire")
+
+
+@command.command(epilog="Example: interlock keys retire")
+@json_option
+@data_options
+def retire(as_json: bool, **data: Any) -> None:
+    """Refuse the tokens of the previous key. No session is lost: to resume one gives new tokens."""
+    _show(_keys(data).retire(), as_json)
+
+
+def _keys(data: dict[str, Any]) -> Keys:
+    return Keys(config_of(**data).folder)
 
 
 def _show(keyring: Keyring, as_json: bool) -> None:
-    previous = keyring.previous.id if keyring.previous else None
+    keys = {"current": keyring.current, "prepared": keyring.prepared, "previous": keyring.previous}
     if as_json:
-        print_json({"current": keyring.current.id, "previous": previous})
+        print_json({name: key.id if key else None for name, key in keys.items()})
         return
-    say(f"current   {keyring.current.id}")
-    say(f"previous  {previous or 'none'}")
+    for name, key in keys.items():
+        say(f"{name:<8}  {key.id if key else 'none'}")

@@ -83,12 +83,14 @@ def test_no_action_is_carried_out_without_the_token_of_its_own_cookie(
 
 
 def test_a_token_that_belongs_to_another_cookie_is_refused(tmp_path: Path) -> None:
-    token = interlock(tmp_path, "auth", "add", "ada", "--role", "admin").out.split()[-1]
+    tokens = [
+        interlock(tmp_path, "auth", "add", name, "--role", "admin").out.strip() for name in ("eve", "ada")
+    ]
     with serving(tmp_path) as server:
-        local, ada = ConsoleClient.entered(server), ConsoleClient.signed_in(server, token)
+        eve, ada = (ConsoleClient.signed_in(server, token) for token in tokens)
         theirs = ada.page("csrf.json").json["csrf"]
         answer = server.request(
-            "POST", "/console/do/doctor", b"{}", {**local.headers, "X-Interlock-Csrf": theirs}
+            "POST", "/console/do/doctor", b"{}", {**eve.headers, "X-Interlock-Csrf": theirs}
         )
         assert answer.json["error"]["code"] == "CSRF"
 

@@ -26,11 +26,12 @@ from interlock.core.run.surface_policy import SurfaceName
 from interlock.core.values import Json
 from interlock.store.sqlite.schema import FILE
 
-LISTS = ("workflows", "disable-tools", "allowed-hosts")
+LISTS = ("workflows", "disable-tools", "allowed-hosts", "trusted-proxies")
 FOR_SERVE = (
     "host",
     "port",
     "allowed-hosts",
+    "trusted-proxies",
     "rate-limit",
     "concurrency-limit",
     "oauth-issuer",
@@ -70,6 +71,7 @@ class Config(Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"):
     host: str = "127.0.0.1"
     port: Annotated[int, msgspec.Meta(ge=0, le=65_535)] = 8750
     allowed_hosts: tuple[str, ...] = ()
+    trusted_proxies: tuple[str, ...] = ()
     rate_limit: float = 100.0
     concurrency_limit: int = 256
     retention_days: Annotated[int, msgspec.Meta(ge=0)] = RETENTION_DAYS

@@ -18,6 +18,7 @@ from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
+from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
 from interlock.core.principals import LOCAL
 from interlock.core.run.surface_policy import SurfaceName
@@ -50,6 +51,7 @@ class HttpSettings(Struct, frozen=True):
     """How the application guards itself. Limits apply where principals are told apart."""
 
     hosts: tuple[str, ...] = LOOPBACK
+    trusted_proxies: tuple[str, ...] = ()
     verifier: Verifier | None = None
     signed_in: SignedIn | None = None
     challenge: Mapping[str, str] = {}
@@ -97,6 +99,8 @@ class Assembly:
         known = [route.path for route in routes if isinstance(route, Route)]
         middleware = [
             Middleware(AccessLog, metrics=self.metrics, routes=known, write=settings.log),
+            # Who sent a request, and whether over TLS, is only a trusted proxy's word.
+            Middleware(ProxyHeadersMiddleware, trusted_hosts=list(settings.trusted_proxies)),
             Middleware(Guard, hosts=settings.hosts),
             Middleware(Identification, verifier=settings.verifier, signed_in=settings.signed_in),
         ]

@@ -20,4 +20,5 @@ def command(no_open: bool, **flags: Any) -> None:
 
     The address that it prints holds a secret of this launch: whoever opens it may decide for you.
     """
-    raise click.exceptions.Exit(start_server({**flags, "host": "127.0.0.1"}, logs=False, opens=not no_open))
+    flags["host"] = "127.0.0.1"
+    raise click.exceptions.Exit(start_server(flags, logs=False, opens=not no_open, personal=True))

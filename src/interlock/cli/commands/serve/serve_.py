@@ -36,6 +36,12 @@ PACKAGES = ("mcp", "starlette", "uvicorn", "httptools")
     multiple=True,
     help="A name that clients call it by; repeatable.",
 )
+@click.option(
+    "--trusted-proxies",
+    metavar="ADDRESS",
+    multiple=True,
+    help="A proxy, or a network of them, whose X-Forwarded-For and -Proto are believed; repeatable.",
+)
 @click.option("--rate-limit", type=float, metavar="N", help="Requests a second per principal; default: 100.")
 @click.option(
     "--concurrency-limit", type=int, metavar="N", help="Requests at a time per principal; default: 256."
@@ -60,11 +66,21 @@ def command(quiet: bool, no_auth: bool, **flags: Any) -> None:
     Its addresses: /mcp, /mcp/SURFACE, /console, /healthz, /readyz, /metrics. Callers need a token of
     `interlock auth add`, unless --no-auth is given. Listens on loopback only, unless --host is.
     """
-    raise click.exceptions.Exit(start_server(flags, logs=not quiet, opens=False, no_auth=no_auth))
+    raise click.exceptions.Exit(start_server(flags, logs=not quiet, no_auth=no_auth))
 
 
-def start_server(flags: Mapping[str, Any], *, logs: bool, opens: bool, no_auth: bool = False) -> int:
-    """Serve until a signal arrives; `opens` shows the console in the browser."""
+def start_server(
+    flags: Mapping[str, Any],
+    *,
+    logs: bool,
+    opens: bool = False,
+    no_auth: bool = False,
+    personal: bool = False,
+) -> int:
+    """Serve until a signal arrives.
+
+    `opens` shows the console in the browser. A `personal` server is the local user's own, whoever has tokens.
+    """
     chosen = {name.replace("_", "-"): value for name, value in flags.items() if value not in (None, ())}
     config = resolve(chosen)
     if missing := [name for name in PACKAGES if find_spec(name) is None]:
@@ -84,10 +100,14 @@ def start_server(flags: Mapping[str, Any], *, logs: bool, opens: bool, no_auth: 
     verifier = None if no_auth else verifier_of(config, service, oauth)
     if no_auth:
         check_no_auth(config, oauth)
-    secret = token_urlsafe(24) if is_loopback(config.host) else None
+    has_callers = oauth is not None or service.tokens.path.exists()
+    # What is printed ends up in logs, and this secret makes whoever reads them the local user.
+    is_mine = personal or no_auth or not has_callers
+    secret = token_urlsafe(24) if is_loopback(config.host) and is_mine else None
     access = ConsoleAccess(service, secret)
     settings = HttpSettings(
         hosts=(*LOOPBACK, *config.allowed_hosts),
+        trusted_proxies=trusted_proxies(config),
         verifier=verifier,
         signed_in=access.principal_in,
         challenge=challenge(oauth) if oauth is not None else {},
@@ -114,7 +134,7 @@ def start_server(flags: Mapping[str, Any], *, logs: bool, opens: bool, no_auth: 
         listener,
         f"interlock: listening on {address}/mcp",
         f"interlock: the console is at {entrance}",
-        *([NOBODY] if verifier is not None and oauth is None and not service.tokens.path.exists() else ()),
+        *([NOBODY] if verifier is not None and not has_callers else ()),
     )
 
 
@@ -133,6 +153,18 @@ def verifier_of(config: Config, service: ServedLedger, oauth: OAuthSettings | No
     if not config.allowed_hosts:
         raise BadConfig("host: name what clients call this server with --allowed-hosts")
     return verifier
+
+
+def trusted_proxies(config: Config) -> tuple[str, ...]:
+    """Return the addresses and networks of the proxies in front of this server."""
+    for proxy in config.trusted_proxies:
+        try:
+            network = ipaddress.ip_network(proxy)
+        except ValueError as error:
+            raise BadConfig(f"trusted-proxies: {error}; use an address or a network") from error
+        if not network.prefixlen:
+            raise BadConfig(f"trusted-proxies: {proxy} is everybody; name the proxy's address or network")
+    return config.trusted_proxies
 
 
 def check_no_auth(config: Config, oauth: OAuthSettings | None) -> None:

@@ -53,6 +53,13 @@ def test_what_is_not_run_is_little_and_known() -> None:
     assert {"run", "test"} <= set(targets)
 
 
+def test_every_command_block_for_operators_is_run() -> None:
+    languages = {
+        block.language for block in blocks(ROOT / "docs" / "operations.md") if "interlock " in block.body
+    }
+    assert languages == {"sh", "console"}
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_commands_named_in_a_sentence_exist(page: Path) -> None:
     root = click.Context(cli, info_name="interlock")

@@ -1,7 +1,8 @@
 """Documentation as a script: the fenced blocks of a page, run in order in an empty folder with an empty HOME.
 
 Three notations are shared by all pages: `…` stands for what differs from run to run, `hmc3gzdk` for the id
-of the session that the page is about, and `# exits with N` for an exit code other than 0.
+of the session that the page is about, and `# exits with N` for an exit code other than 0. A block `sh serves`
+starts a server, and in a block `sh postgres` every host is a PostgreSQL with an empty database `interlock`.
 """
 
 from __future__ import annotations
@@ -16,11 +17,14 @@ import struct
 import subprocess
 import sys
 import termios
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple
+from urllib.request import urlopen
 
 from support.paths import ROOT
+from support.postgres_server import require_postgres, shared_server
 from support.server import Server
 from support.stdio_pipe import readable
 
@@ -97,6 +101,11 @@ class World:
         match block:
             case Block(name=name) if name == NOT_RUN:
                 return
+            case Block("sh", "serves", body):
+                self._serve(body)
+            case Block("sh", "postgres", body):
+                require_postgres()
+                self._script(body, shared_server().empty_database("interlock"))
             case Block("sh", _, body):
                 self._script(body)
             case Block("console", _, body):
@@ -107,11 +116,31 @@ class World:
                 target.parent.mkdir(parents=True, exist_ok=True)
                 target.write_text(body, "utf-8")
 
-    def _script(self, body: str) -> None:
+    def _serve(self, body: str) -> None:
+        """Start the server of a block, on a port that the page leaves open, and stop it once it is ready."""
+        environment = {**self.environment, "INTERLOCK_PORT": "0"}
+        server = subprocess.Popen(
+            ["bash", "-euc", f"exec {body}"],
+            cwd=self.folder,
+            env=environment,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        assert server.stderr is not None
+        told = server.stderr.readline()
+        port = re.search(r":(\d+)/mcp$", told.strip())
+        assert port, told + server.stderr.read()
+        with urlopen(f"http://127.0.0.1:{port[1]}/readyz", timeout=PATIENCE) as answer:
+            assert answer.status == 200
+        server.terminate()
+        server.stderr.close()
+        assert server.wait(PATIENCE) == 0
+
+    def _script(self, body: str, more: Mapping[str, str] = MappingProxyType({})) -> None:
         done = subprocess.run(
             ["bash", "-euc", body.replace(SESSION, self.session)],
             cwd=self.folder,
-            env=self.environment,
+            env={**self.environment, **more},
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,

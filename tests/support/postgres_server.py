@@ -102,6 +102,14 @@ class PostgresServer:
         self.execute(f'CREATE SCHEMA IF NOT EXISTS "{name}"')
         return f"{self.url}?options=-csearch_path%3D{name}"
 
+    def empty_database(self, name: str) -> dict[str, str]:
+        """Make a database and a role of this name, and return what leads any host in a URL to this server."""
+        self.execute(f"DROP DATABASE IF EXISTS {name} WITH (FORCE)")
+        self.execute(f"DROP ROLE IF EXISTS {name}")
+        self.execute(f"CREATE ROLE {name} LOGIN")
+        self.execute(f"CREATE DATABASE {name} OWNER {name}")
+        return {"PGHOSTADDR": "127.0.0.1", "PGPORT": str(self.port)}
+
     def execute(self, sql: str) -> None:
         import psycopg
 

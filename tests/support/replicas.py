@@ -14,8 +14,8 @@ import socket
 import subprocess
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from threading import Event
 from typing import Any
@@ -181,29 +181,60 @@ def keep_deciding(address: Address, token: str, over: Event) -> None:
 @contextmanager
 def behind_nginx(folder: Path, servers: list[HttpServer]) -> Iterator[str]:
     """Run nginx with the configuration of `deploy/` in front of these servers, and yield its address."""
-    nginx = shutil.which("nginx") or shutil.which("nginx", path="/usr/sbin")
-    if nginx is None:
-        reason = "nginx is not installed (Debian: apt-get install nginx-light)"
-        pytest.fail(reason) if os.environ.get("CI") == "true" else pytest.skip(reason)
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    text = (ROOT / "deploy" / "nginx.conf").read_text().replace("listen 8080", f"listen 127.0.0.1:{port}")
+    text = (ROOT / "deploy" / "nginx.conf").read_text()
     replicas = re.compile(r"server interlock-1:8750(.*;)\n\s*server interlock-2:8750.*;")
     listed = "\n".join(rf"server {server.host}:{server.port}\1" for server in servers)
     text, upstreams = replicas.subn(listed, text)
     assert upstreams == 2
+    with nginx(folder, text, {}, ["listen 8080"]) as (port,):
+        wait_until(lambda: is_answering(port))
+        yield f"127.0.0.1:{port}"
+
+
+@contextmanager
+def nginx(
+    folder: Path, text: str, replaced: Mapping[str, str], listens: Sequence[str]
+) -> Iterator[list[int]]:
+    """Run nginx with a configuration of `deploy/`, but for what names another machine in it.
+
+    Every `listen` gets a free port of loopback; these are yielded.
+    """
+    program = shutil.which("nginx") or shutil.which("nginx", path="/usr/sbin")
+    if program is None:
+        reason = "nginx is not installed (Debian: apt-get install nginx-light)"
+        pytest.fail(reason) if os.environ.get("CI") == "true" else pytest.skip(reason)
+    ports = free_ports(len(listens))
+    here = {
+        listen: re.sub(r"\d+", f"127.0.0.1:{port}", listen)
+        for listen, port in zip(listens, ports, strict=True)
+    }
+    for printed, local in {**replaced, **here}.items():
+        assert printed in text, printed
+        text = text.replace(printed, local)
     folders = "".join(f"{kind}_temp_path {folder}/{kind};\n" for kind in FOLDERS)
     text = text.replace("http {", f"http {{\n{folders}", 1)
     head = f"daemon off; pid {folder}/nginx.pid; error_log stderr emerg;"
     (folder / "nginx.conf").write_text(f"{head}\n{text}")
-    proxy = subprocess.Popen([nginx, "-p", str(folder), "-c", str(folder / "nginx.conf")])
+    proxy = subprocess.Popen([program, "-p", str(folder), "-c", str(folder / "nginx.conf")])
     try:
-        wait_until(lambda: is_answering(port))
-        yield f"127.0.0.1:{port}"
+        wait_until(lambda: all(map(is_listening, ports)))
+        yield ports
     finally:
         proxy.terminate()
         proxy.wait()
+
+
+def free_ports(count: int) -> list[int]:
+    with ExitStack() as open_sockets:
+        sockets = [open_sockets.enter_context(socket.socket()) for _ in range(count)]
+        for each in sockets:
+            each.bind(("127.0.0.1", 0))
+        return [each.getsockname()[1] for each in sockets]
+
+
+def is_listening(port: int) -> bool:
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0
 
 
 def is_answering(port: int) -> bool:

@@ -39,9 +39,11 @@ class HttpServer:
 
     program: tuple[str, ...] = ("-m", "interlock")
 
-    def __init__(self, data_dir: Path, *arguments: str, **environment: str) -> None:
+    def __init__(
+        self, data_dir: Path, *arguments: str, python: str = sys.executable, **environment: str
+    ) -> None:
         require_serve()
-        command = [sys.executable, *self.program, "serve", "--port", "0", "--data-dir", str(data_dir)]
+        command = [python, *self.program, "serve", "--port", "0", "--data-dir", str(data_dir)]
         if not (data_dir / "keys" / "principals.json").exists() and "--oauth-issuer" not in arguments:
             command.append("--no-auth")
         self.process = subprocess.Popen(

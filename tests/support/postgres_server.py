@@ -110,6 +110,24 @@ class PostgresServer:
         self.execute(f"CREATE DATABASE {name} OWNER {name}")
         return {"PGHOSTADDR": "127.0.0.1", "PGPORT": str(self.port)}
 
+    def dump(self, database: str, target: Path) -> None:
+        """Back up a database with PostgreSQL's own means."""
+        with target.open("wb") as file:
+            dump = [str(self._bin / "pg_dump"), "-d", self._named(database)]
+            subprocess.run(dump, stdout=file, check=True, cwd=self.folder, user=self._owner)
+
+    def restore(self, database: str, source: Path) -> None:
+        """Replace a database by what was backed up."""
+        self.empty_database(database)
+        with source.open("rb") as file:
+            load = [str(self._bin / "psql"), "-q", "-v", "ON_ERROR_STOP=1", "-d", self._named(database)]
+            subprocess.run(
+                load, stdin=file, stdout=subprocess.DEVNULL, check=True, cwd=self.folder, user=self._owner
+            )
+
+    def _named(self, database: str) -> str:
+        return self.url.replace("/postgres", f"/{database}").replace(f"{OWNER}@", f"{database}@")
+
     def execute(self, sql: str) -> None:
         import psycopg
 

@@ -22,6 +22,7 @@ from interlock.ledger.log.repair import plans_of, session_batches
 from interlock.ledger.runs.pinned_workflows import Pins
 from interlock.ledger.settings import Settings
 from interlock.ledger.tokens.keyring import Keyring, Keys
+from interlock.store.protocol import Store
 from interlock.store.sqlite.store import open_store
 from interlock.surfaces.call import Call, Client, Outcome, Reply
 from interlock.surfaces.execution import ExecutionSurface
@@ -65,19 +66,24 @@ class Clock:
 class Bench:
     """A data folder with workflows, and surfaces onto it."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, opens: Callable[[Path], Store] = open_store) -> None:
         self.folder = folder
+        self.opens = opens
         self.workflows = folder / "workflows-under-test"
-        self.workflows.mkdir(exist_ok=True)
+        self.workflows.mkdir(parents=True, exist_ok=True)
         self.clock = Clock()
         self.judges = True  # a test that damages its store, or writes what no engine would, says no
         self._ledgers: list[Ledger] = []
 
-    def close(self) -> None:
-        """Close every ledger that was opened here; every log that a test ends with is judged again."""
+    def pause(self) -> None:
+        """Close every ledger that was opened here."""
         for ledger in self._ledgers:
             ledger.store.close()
-        broken = broken_promises(self.folder) if self._ledgers and self.judges else []
+
+    def close(self) -> None:
+        """Close every ledger; every log that a test ends with is judged again."""
+        self.pause()
+        broken = broken_promises(self.opens(self.folder)) if self._ledgers and self.judges else []
         assert not broken, "\n".join(broken)
 
     def write(self, workflow: Mapping[str, Any], name: str | None = None) -> Path:
@@ -95,7 +101,7 @@ class Bench:
             **more,
         )
         library = Library([BUNDLED, Source("configured", self.workflows)], compile_cache())
-        ledger = Ledger(open_store(self.folder), Keys(self.folder), library, settings, self.clock)
+        ledger = Ledger(self.opens(self.folder), Keys(self.folder), library, settings, self.clock)
         self._ledgers.append(ledger)
         return ledger
 
@@ -115,9 +121,9 @@ def rotate(keys: Keys) -> Keyring:
     return keys.activate()
 
 
-def broken_promises(folder: Path) -> list[str]:
-    """Name every command in a store that the guard would have refused."""
-    store, pins, broken = open_store(folder), Pins(), list[str]()
+def broken_promises(store: Store) -> list[str]:
+    """Name every command in a store that the guard would have refused; the store is closed."""
+    pins, broken = Pins(), list[str]()
     for batch in session_batches(store, 500):
         for session_id in batch:
             with store.reading() as reader:

@@ -229,6 +229,11 @@ class MemoryReader:
     def node(self, session_id: str, node: int) -> NodeRow | None:
         return self.tables.nodes.get((session_id, node))
 
+    def line(self, handle: bytes, node: int) -> bytes | None:
+        known = next((row for row in self.tables.handles.values() if row.handle == handle), None)
+        row = self.node(known.session_id, node) if known is not None else None
+        return None if row is None else row.line
+
     def nodes(self, session_id: str, run: int | None = None) -> Iterator[NodeRow]:
         rows = sorted(_of(self.tables.nodes, session_id), key=lambda row: row.node)
         if run is None:

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from interlock.core.definition.program import END
 from interlock.core.engine import settle
 from interlock.store.protocol import SessionFilter
+from interlock.store.sqlite.store import open_store
 from interlock.surfaces.call import Era
 from support.harness import Bench, broken_promises, gate, steps, workflow
 from support.paths import TESTS
@@ -69,7 +70,7 @@ def test_a_fault_in_a_running_server_is_refused_and_harms_nothing(
             assert refused["details"]["reason"] == "GUARD_REFUSED"
         plain = server.call("start_workflow", workflowId="test.plain")
         assert server.ack(plain)["isComplete"]
-    assert broken_promises(data) == []
+    assert broken_promises(open_store(data)) == []
     with Server(data, *workflows, era=era) as server:
         asked = server.ack(began)
         assert "sure" in asked["pending"]["stepId"]

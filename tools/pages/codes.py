@@ -17,6 +17,8 @@ _STORE: Mapping[str, str] = {
     "TOKEN_KEY_RETIRED": "The keys were rotated twice since the token was given. Find the session again.",
     "TOKEN_SCOPE_MISMATCH": "The token is genuine but belongs to another step, run or kind of call.",
     "TOKEN_UNKNOWN_NODE": "The token is genuine, but its session or node is not in this store.",
+    "TOKEN_OTHER_TIMELINE": "The records were set back since the token was given, by a restore, a failover "
+    "or a repair. The answer carries a token that leads to where the run is now.",
     "TOKEN_SESSION_LOCKED": "Another process was writing for too long. Send the same call again.",
     "TOKEN_WORKFLOW_HASH_MISMATCH": "The pinned copy of the workflow cannot be read.",
     "SESSION_NOT_HEALTHY": "The session's log is damaged; it can be read up to the damage. See `doctor "

@@ -33,14 +33,19 @@ from interlock.ledger.runs.children import abandoned_below, return_to_parent
 from interlock.ledger.runs.position import Position, View, subject_of
 from interlock.ledger.runs.positions import Positions
 from interlock.ledger.tokens.tokens import new_attempt
+from interlock.store.protocol import Changes
 
 
 class Replayed(Struct, frozen=True):
-    """The recorded response of an attempt that was made before. `differs`: it was asked something else."""
+    """The recorded response of an attempt that was made before. `differs`: it was asked something else.
+
+    `lines` are the time lines of the nodes in it that are known.
+    """
 
     body: bytes
     handle: bytes
     differs: bool = False
+    lines: Mapping[int, bytes] = {}
 
 
 class Attempt:
@@ -54,6 +59,8 @@ class Attempt:
         self.now = positions.clock()
         self.plan: Plan = position.plan
         self.state: RunState = position.state
+        self.lines = position.lines  # and those of what it has recorded
+        self.node = position.node.node  # where it has led
 
     @cached_property
     def successor(self) -> int:
@@ -154,7 +161,7 @@ class Attempt:
             surface=surface,
             awaited=need,
         )
-        changes = [commit.finish(key)]
+        changes = [self._finished(commit, key)]
         changes += abandoned_below(self.positions, position, decided, self.now)
         if isinstance(decided.awaited, Done):
             changes += return_to_parent(
@@ -191,11 +198,17 @@ class Attempt:
         if changed:
             need = awaited(self.plan, state, POLICIES[position.run.surface])
             held = POLICIES[position.run.surface].exits == "claimed" and state.open is not None
-            commit.add_node(
+            self.node = commit.add_node(
                 run, position.node.node, events, "advanced", need, leads=position.is_tip, held=held
             )
             self._give_title(commit, state)
-        self.positions.append(commit.finish())
+        self.positions.append(self._finished(commit))
+
+    def _finished(self, commit: Commit, key: str | None = None) -> Changes:
+        """Return what the commit changes, and keep the time lines of its nodes for the answer's tokens."""
+        changes = commit.finish(key)
+        self.lines = commit.rows.lines
+        return changes
 
     def _give_title(self, commit: Commit, state: RunState) -> None:
         """Name a session after its work as soon as its context does, if it has only its workflow's name."""
@@ -218,7 +231,7 @@ class Attempt:
             child=child,
             successor=self.successor,
         )
-        self.positions.append(commit.finish())
+        self.positions.append(self._finished(commit))
 
 
 def _blocked_need(plan: Plan, decided: Decided) -> Awaited:

@@ -30,6 +30,7 @@ ErrorCode = Literal[
     "TOKEN_KEY_RETIRED",
     "TOKEN_SCOPE_MISMATCH",
     "TOKEN_UNKNOWN_NODE",
+    "TOKEN_OTHER_TIMELINE",
     "TOKEN_SESSION_LOCKED",
     "TOKEN_WORKFLOW_HASH_MISMATCH",
     "SESSION_NOT_HEALTHY",
@@ -79,6 +80,17 @@ def unknown_node() -> LedgerError:
     return LedgerError(
         "TOKEN_UNKNOWN_NODE",
         "This token is genuine, but the node it leads to is not in its session.",
+    )
+
+
+def other_time_line(token: str, where: str) -> LedgerError:
+    """Refuse a token of a log that was lost. `token` leads to `where` the run is in the log that there is."""
+    return LedgerError(
+        "TOKEN_OTHER_TIMELINE",
+        "The records were set back since this token was given: an older copy was restored, a failover lost"
+        " the newest steps, or a repair removed them. What this token belongs to is not in the log, and"
+        f" nothing was changed. The run is now {where}.",
+        details={"token": token},
     )
 
 

@@ -52,7 +52,10 @@ from interlock.ledger.tokens.tokens import Pointer, new_attempt, new_handle
 from interlock.store.protocol import (
     Changes,
     HandleRow,
+    LoadedRows,
+    NodeRow,
     Reader,
+    Recorded,
     RunRow,
     SessionRow,
     Store,
@@ -139,13 +142,17 @@ class Ledger(Positions):
         digest, node = request_digest(request), pointer.node
         while True:
             loaded = self.load(pointer.handle, node=node, attempt=number)
+            if node == pointer.node:
+                self.given_at(pointer, loaded)
             if loaded is not None and (recorded := loaded.recorded) is not None:
                 if not intact(recorded.response, recorded.response_digest):
                     raise not_healthy(recorded.session_id, "a recorded response does not match its digest")
                 if not recorded.response:
                     raise response_lost()
                 response = with_names(recorded.response, recorded.session_id)
-                return Replayed(response, pointer.handle, recorded.request_digest != digest)
+                return Replayed(
+                    response, pointer.handle, recorded.request_digest != digest, lines_of(loaded, recorded)
+                )
             position = self._position(loaded, pointer.handle)
             carried_to = position.loaded.carried_to if pointer.kind == "nav" else None
             onward = self.after_end(position) if carried_to is None else carried_to
@@ -435,6 +442,12 @@ def began_with(reader: Reader, session_id: str) -> SessionCreated:
     """Return the event that a session began with."""
     first = next(iter(reader.commits(session_id, limit=1)))
     return next(entry.event for entry in entries_of(first) if isinstance(entry.event, SessionCreated))
+
+
+def lines_of(loaded: LoadedRows, recorded: Recorded) -> dict[int, bytes]:
+    """Return the time lines of the nodes that a recorded response names: where it was asked and led to."""
+    rows = (loaded.node, recorded if isinstance(recorded, NodeRow) else None)
+    return {row.node: row.line for row in rows if row is not None}
 
 
 def note_attempt(attempt: int) -> int:

@@ -206,6 +206,13 @@ class PortableReads(ABC):
     def node(self, session_id: str, node: int) -> NodeRow | None:
         return self._one(NodeRow, NODE + " WHERE session_id = $1 AND node = $2", session_id, node)
 
+    def line(self, handle: bytes, node: int) -> bytes | None:
+        sql = (
+            "SELECT line FROM handles JOIN nodes ON nodes.session_id = handles.session_id"
+            " WHERE handle = $1 AND node = $2"
+        )
+        return self._one(bytes, sql, handle, node)
+
     def keyed_commits(self, session_id: str, prefix: str, limit: int) -> list[CommitRow]:
         """Return the commits whose key begins so, in the order of their keys."""
         where = " WHERE session_id = $1 AND key BETWEEN $2 AND $3 ORDER BY key LIMIT $4"

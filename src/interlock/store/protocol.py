@@ -101,6 +101,7 @@ class NodeRow(Struct, frozen=True):
 
     `entries` counts the recap entries on the path from the root, as it was when the node was made. A node
     without an `attempt` was made by the server: a root, kept variables, a child's news, the user's decision.
+    `line` begins the digest of the commit that made it.
     """
 
     session_id: str
@@ -119,6 +120,7 @@ class NodeRow(Struct, frozen=True):
     response_digest: bytes = b""
     response: bytes = b""
     outputs: bytes = b""
+    line: bytes = b""
 
 
 # Nobody who walks along a path reads these; the state alone may be 256 kB.
@@ -243,9 +245,9 @@ class LoadedRows(Struct, frozen=True, kw_only=True):
     """Everything that a command on one node needs, read at once.
 
     `recorded` is the attempt that was asked for, if it was made before; then a store need not read more than
-    the session. `blocked` and `notes` come without their responses. `branches` counts the steps that already
-    leave from the node; `carried_to` is the newest of them that no attempt made. `decisions` are the commits
-    of the user's decisions at this node.
+    the session and the node. `blocked` and `notes` come without their responses. `branches` counts the steps
+    that already leave from the node; `carried_to` is the newest of them that no attempt made. `decisions` are
+    the commits of the user's decisions at this node.
     """
 
     session: SessionRow
@@ -335,6 +337,9 @@ class Reader(Protocol):
     def run(self, session_id: str, run: int) -> RunRow | None: ...
     def runs_by_prefix(self, prefix: str, *, owner: str | None, limit: int) -> list[RunRow]: ...
     def node(self, session_id: str, node: int) -> NodeRow | None: ...
+    def line(self, handle: bytes, node: int) -> bytes | None:
+        """Return the time line of a node of the session that a handle leads to."""
+
     def nodes(self, session_id: str, run: int | None = None) -> Iterator[NodeRow]: ...
     def children(self, session_id: str, node: int) -> list[NodeRow]: ...
     def path(self, session_id: str, node: int, limit: int) -> list[NodeRow]:

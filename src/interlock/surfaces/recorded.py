@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import msgspec
 
 from interlock.ledger.attempt import Replayed
@@ -18,9 +20,9 @@ def body_of(reply: Reply) -> bytes:
     return _encode(reply)
 
 
-def live(body: bytes, positions: Positions, handle: bytes) -> Reply:
+def live(body: bytes, positions: Positions, handle: bytes, lines: Mapping[int, bytes]) -> Reply:
     """A recorded reply as it is sent, with the caller's tokens in its slots."""
-    return recorded_reply(positions.filled(body, handle))
+    return recorded_reply(positions.filled(body, handle, lines))
 
 
 def repeatable(
@@ -39,4 +41,4 @@ def repeatable(
 
 def replayed(replay: Replayed, positions: Positions) -> Reply:
     """The recorded reply of an earlier call, with the caller's tokens in its slots."""
-    return live(replay.body, positions, replay.handle)
+    return live(replay.body, positions, replay.handle, replay.lines)

@@ -10,6 +10,7 @@ from msgspec import Struct
 
 from interlock.ledger.decoders import LazyDecoder
 from interlock.ledger.log.records import LogEntry
+from interlock.ledger.tokens.tokens import LINE_BYTES
 from interlock.store.protocol import CommitRow
 
 GENESIS = bytes(32)
@@ -31,7 +32,7 @@ class CommitBody(Struct, frozen=True, array_like=True):
 
 
 class Logged(Struct, frozen=True):
-    """One event with its position in the session, and the time and the principal of its command."""
+    """One event with its position in the session, and the time, principal and time line of its command."""
 
     index: int
     at: int
@@ -39,6 +40,7 @@ class Logged(Struct, frozen=True):
     run: int | None
     node: int | None
     principal: str
+    line: bytes
 
 
 _encode = msgspec.json.Encoder().encode
@@ -94,10 +96,15 @@ def logged(
             continue
         body = body_of(row)
         events = [
-            Logged(row.first + offset, row.recorded_at, entry.event, entry.run, entry.node, body.principal)
-            for offset, entry in enumerate(body.entries)
+            logged_entry(row, offset, entry, body.principal) for offset, entry in enumerate(body.entries)
         ]
         yield from reversed(events) if newest_first else events
+
+
+def logged_entry(row: CommitRow, offset: int, entry: Entry, principal: str) -> Logged:
+    """Return one event of a commit with what its commit says about it."""
+    line = row.digest[:LINE_BYTES]
+    return Logged(row.first + offset, row.recorded_at, entry.event, entry.run, entry.node, principal, line)
 
 
 def kind_of(event: LogEntry) -> str:

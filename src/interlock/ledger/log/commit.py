@@ -13,7 +13,7 @@ from interlock.core.run.outcomes import Awaited, NeedAnswer, NeedInput, NeedStep
 from interlock.core.run.output import Output, within_budget
 from interlock.core.run.reasons import Blocker
 from interlock.core.values import Json
-from interlock.ledger.log.chain import Entry, Logged, commit_of
+from interlock.ledger.log.chain import Entry, commit_of, logged_entry
 from interlock.ledger.log.projection import Rows, apply
 from interlock.ledger.log.records import (
     AdvanceRecorded,
@@ -148,8 +148,8 @@ class Commit:
         rows, session = self.rows, self.rows.session
         before = session.head_index, session.head_digest
         row = commit_of(session.session_id, *before, self.principal, self._entries, self.now, key)
-        for index, entry in enumerate(self._entries, row.first):
-            apply(rows, Logged(index, self.now, entry.event, entry.run, entry.node, self.principal))
+        for offset, entry in enumerate(self._entries):
+            apply(rows, logged_entry(row, offset, entry, self.principal))
         rows.move_head(row)
         return Changes(
             session=rows.session,

@@ -166,6 +166,11 @@ class Rows:
         """Return the rows of a session before its first event."""
         return cls(SessionRow(session_id, "", "", 0, 0, -1, GENESIS, 0))
 
+    @property
+    def lines(self) -> dict[int, bytes]:
+        """The time lines of the nodes that are here."""
+        return {number: node.line for number, node in self.nodes.items()}
+
     def apply_commit(self, row: CommitRow) -> None:
         """Apply all events of a command, and move the head to it."""
         for event in logged((row,)):
@@ -363,6 +368,7 @@ def _create_node(rows: Rows, created: NodeCreated, logged: Logged) -> None:
         event_index=logged.index,
         created_at=logged.at,
         outputs=_encode(outputs) if outputs else b"",
+        line=logged.line,
     )
     rows.nodes[created.node], rows.states[created.node], rows.audits[created.node] = node, state, audit
     if parent is not None and is_step:

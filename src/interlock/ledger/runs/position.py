@@ -31,6 +31,7 @@ class Position(Struct, frozen=True):
 
     `recorded` is the node's own mode; that of `state` may be tighter in this process (rule 29). `audit` is
     what the guard has learned, `kept` the context that blocked attempts at this node have sent (rule 10).
+    `given_in` is the visit in which the caller's token was given, if it is not the current one.
     """
 
     loaded: LoadedRows
@@ -43,6 +44,7 @@ class Position(Struct, frozen=True):
     kept: Variables = {}
     decisions: Mapping[str, Decision] = {}
     handle: bytes = b""
+    given_in: int | None = None
 
     @property
     def session(self) -> SessionRow:
@@ -65,6 +67,11 @@ class Position(Struct, frozen=True):
     def pending(self) -> Awaited:
         """What the run waits for on its own surface, which people are shown."""
         return awaited(self.plan, self.state, POLICIES[self.run.surface])
+
+    @property
+    def lines(self) -> Mapping[int, bytes]:
+        """The time line of the node."""
+        return {self.node.node: self.node.line}
 
     @property
     def is_tip(self) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from _thread import allocate_lock  # threading costs start-up and adds nothing here
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from msgspec.structs import replace
 
@@ -14,16 +14,16 @@ from interlock.core.run.notices import Notice, of_mode
 from interlock.core.run.preferences import Preferences, stricter
 from interlock.core.run.state import RunState
 from interlock.ledger.decisions.recorded import imported_up_to, recorded_decisions
-from interlock.ledger.errors import LedgerError, not_healthy, unknown_node, unknown_session
+from interlock.ledger.errors import LedgerError, not_healthy, other_time_line, unknown_node, unknown_session
 from interlock.ledger.log.health import damage, intact
 from interlock.ledger.log.projection import audited_state_of, kept_at, state_of, with_declines
 from interlock.ledger.runs.drift import DriftCheck
 from interlock.ledger.runs.pinned_workflows import Pins
-from interlock.ledger.runs.position import Position, tip_of
+from interlock.ledger.runs.position import Position, subject_of, tip_of
 from interlock.ledger.tokens.keyring import Keyring, Keys
 from interlock.ledger.tokens.slots import fill
-from interlock.ledger.tokens.tokens import Kind, Pointer, TokenError, mint, read
-from interlock.store.protocol import Changes, LoadedRows, RunRow, Store, TraceRow
+from interlock.ledger.tokens.tokens import OF_NODES, Kind, Pointer, TokenError, mint, read
+from interlock.store.protocol import Changes, LoadedRows, NodeRow, RunRow, Store, TraceRow
 
 
 class ProcessClock:
@@ -80,7 +80,7 @@ class Positions:
         keyring = self.keys.keyring()
         state = _pointer(keyring, state_token, "st")
         beside = _pointer(keyring, token, kind)
-        if (beside.handle, beside.node) == (state.handle, state.node):
+        if (beside.handle, beside.node, beside.line) == (state.handle, state.node, state.line):
             return beside
         which = "another run" if beside.handle != state.handle else "another step of this session"
         raise LedgerError(
@@ -89,13 +89,24 @@ class Positions:
             "Use the tokens of one and the same response together.",
         )
 
-    def mint(self, kind: Kind, handle: bytes, node: int = 0, attempt: int = 0) -> str:
-        """Sign a pointer; nothing is stored (rule 3)."""
-        return mint(self.keys.keyring().current, Pointer(kind, handle, node, attempt))
+    def mint(self, kind: Kind, handle: bytes, node: int = 0, attempt: int = 0, line: bytes = b"") -> str:
+        """Sign a pointer; nothing is stored (rule 3). A time line that is not given is looked up."""
+        if kind in OF_NODES and not line:
+            line = self._line(handle, node)
+        return mint(self.keys.keyring().current, Pointer(kind, handle, node, attempt, line))
 
-    def filled(self, response: bytes, handle: bytes) -> bytes:
-        """Put live tokens into an encoded response."""
-        return fill(response, self.keys.keyring().current, handle)
+    def filled(self, response: bytes, handle: bytes, lines: Mapping[int, bytes] | None = None) -> bytes:
+        """Put live tokens into an encoded response. `lines` are the time lines that the caller has read."""
+        known = lines or {}
+
+        def line_of(node: int) -> bytes:
+            return known.get(node) or self._line(handle, node)
+
+        return fill(response, self.keys.keyring().current, handle, line_of)
+
+    def _line(self, handle: bytes, node: int) -> bytes:
+        with self.store.reading() as reader:
+            return reader.line(handle, node) or b""
 
     def load(
         self, handle: bytes | str, *, node: int | None = None, attempt: int | None = None
@@ -122,10 +133,37 @@ class Positions:
         A pointer to a run's end leads to what was resolved since.
         """
         node = None if pointer.kind in ("ses", "sst") else pointer.node
-        position = self._position(self.load(pointer.handle, node=node), pointer.handle)
+        loaded = self.load(pointer.handle, node=node)
+        given = self.given_at(pointer, loaded)
+        position = self._position(loaded, pointer.handle)
         while (node := self.after_end(position)) is not None:
             position = self._position(self.load(pointer.handle, node=node), pointer.handle)
-        return position
+        if given is None or given.node == position.node.node:
+            return position
+        return replace(position, given_in=state_of(given).visit)
+
+    def head_of(self, pointer: Pointer) -> Position:
+        """Read the head of the session that a pointer of any kind leads to."""
+        self.given_at(pointer, self.load(pointer.handle))
+        return self.at(Pointer("ses", pointer.handle))
+
+    def given_at(self, pointer: Pointer, loaded: LoadedRows | None) -> NodeRow | None:
+        """Return the node that a token was given at, or refuse a token of another time line (rule 4a)."""
+        if loaded is None or not pointer.line or pointer.kind not in OF_NODES:
+            return None
+        node, session_id = loaded.node, loaded.session.session_id
+        if node is None or node.node != pointer.node:
+            with self.store.reading() as reader:
+                node = reader.node(session_id, pointer.node)
+        if node is not None and node.line == pointer.line:
+            return node
+        position = self.position(session_id)
+        kind: Kind = "st" if pointer.kind in ("ack", "chk") else pointer.kind
+        head = position.node
+        token = self.mint(
+            kind, pointer.handle, head.node, position.state.answered * (kind == "ses"), head.line
+        )
+        raise other_time_line(token, _place(position))
 
     def after_end(self, position: Position) -> int | None:
         """Return the newest node after a run's end, where gaps were resolved since; None if there is none."""
@@ -212,6 +250,15 @@ class Positions:
         """Write what a command changed, or raise StoreConflict: then the call is run again from its read."""
         self.used = True
         self.store.append(*sorted(changes, key=lambda change: change.session.session_id))
+
+
+def _place(position: Position) -> str:
+    """Say where a run is, for an agent that believes it to be elsewhere."""
+    state, pending = position.state, subject_of(position.pending)
+    if state.finished:
+        return "at its end" if state.abandoned is None else "abandoned"
+    within = f" in activity '{state.activity}'" if state.activity else ""
+    return f"at '{pending}'{within}" if pending else within.strip() or "at its beginning"
 
 
 def _pointer(keyring: Keyring, token: str, *kinds: Kind) -> Pointer:

@@ -1,6 +1,7 @@
 """Sessions that several agents share (rules 6, 13 to 18): one head, a token each, every call traced.
 
-A token names the visit of an activity, so that reading never makes it stale and only progress moves on.
+A token names the node that it was given at, and is good for the visit of that node: reading never makes it
+stale, and only progress moves on.
 """
 
 from __future__ import annotations
@@ -106,12 +107,32 @@ class SessionCall:
     @property
     def is_stale(self) -> bool:
         """Whether the token is of another visit than the current one (rule 13)."""
-        return self.pointer.node != self.state.visit
+        return self.given_in != self.state.visit
+
+    @property
+    def given_in(self) -> int:
+        """The visit in which the token was given."""
+        return self.state.visit if self.position.given_in is None else self.position.given_in
+
+    @property
+    def lines(self) -> Mapping[int, bytes]:
+        """The time lines of the nodes that the call has read and recorded."""
+        return self._attempt.lines
 
     @property
     def token(self) -> str:
         """The caller's token for the visit that the call found, after what a refusal has kept."""
-        return session_token(self._ledger, self.pointer.handle, self._kept)
+        attempt = self._attempt
+        line = attempt.lines[attempt.node]
+        return self._ledger.mint("ses", self.pointer.handle, attempt.node, self._kept.answered, line)
+
+    def token_slot(self, decided: Decided) -> str:
+        """Return what stands for the caller's token in the response that is recorded."""
+        return self.slot_at_end(decided.state.answered)
+
+    def slot_at_end(self, attempt: int) -> str:
+        """Return what stands for a token or a handle of the node that the call leads to."""
+        return slot("ses", self.position.session.next_node, attempt)
 
     @property
     def trace_range(self) -> tuple[int, int]:
@@ -140,7 +161,8 @@ class SessionCall:
             raise not_healthy(session.session_id, "a recorded response does not match its digest")
         self.trace_repeat()
         response = named(made.response, session.session_id)
-        return Replayed(response, self.pointer.handle, made.request_digest != wanted)
+        differs = made.request_digest != wanted
+        return Replayed(response, self.pointer.handle, differs, {made.node: made.line})
 
     def notices(self, decided: Decided) -> Notices:
         """Return what the answer to the call should disclose."""
@@ -226,6 +248,7 @@ class Sessions:
         loaded = self.ledger.load(known.handle)
         if loaded is None:
             return None
+        self.ledger.given_at(known, loaded)
         position = self._head_of_run(known)
         session_id, joining = position.session_id, agent or loaded.agent
         with self.ledger.store.reading() as reader:
@@ -260,17 +283,15 @@ def adoptable(ledger: Ledger, token: str) -> Pointer | None:
     keyring = ledger.keys.keyring()
     pointer = peek(keyring, token)
     loaded = ledger.load(pointer.handle) if pointer is not None else None
-    return pointer if loaded is not None and loaded.session.updated_at < keyring.made_at else None
+    if pointer is None or loaded is None or loaded.session.updated_at >= keyring.made_at:
+        return None
+    return replace(pointer, line=b"")  # nothing but its handle is believed
 
 
-def session_token(ledger: Ledger, handle: bytes, state: RunState) -> str:
-    """Return an agent's token: the visit, and how many of its answers the agent has seen (rule 13)."""
-    return ledger.mint("ses", handle, state.visit, state.answered)
-
-
-def session_slot(state: RunState) -> str:
-    """Return what stands for such a token in a response until it is sent."""
-    return slot("ses", state.visit, state.answered)
+def session_token(ledger: Ledger, handle: bytes, position: Position) -> str:
+    """Return an agent's token: the node, and how many of its visit's answers the agent has seen (rule 13)."""
+    node = position.node
+    return ledger.mint("ses", handle, node.node, position.state.answered, node.line)
 
 
 def mark(opened: OpenGate) -> int:

@@ -7,11 +7,12 @@ The ids of the session and its runs have slots too, so that a response fits the 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import cast, get_args
 
 from interlock.ledger.ids import run_id
 from interlock.ledger.tokens.keyring import Key
-from interlock.ledger.tokens.tokens import Kind, Pointer, mint
+from interlock.ledger.tokens.tokens import OF_NODES, Kind, Pointer, mint
 from interlock.store.protocol import RunRow
 
 _KINDS = "|".join(get_args(Kind))
@@ -24,10 +25,12 @@ def slot(kind: Kind, node: int, attempt: int = 0) -> str:
     return f"\0{kind}:{node}:{attempt}\0"
 
 
-def fill(encoded: bytes, key: Key, handle: bytes) -> bytes:
+def fill(encoded: bytes, key: Key, handle: bytes, line_of: Callable[[int], bytes]) -> bytes:
     """Put the live tokens of a handle into an encoded response."""
     for kind, node, attempt in set(_SLOT.findall(encoded)):
-        token = mint(key, Pointer(cast(Kind, kind.decode()), handle, int(node), int(attempt)))
+        named = cast(Kind, kind.decode())
+        line = line_of(int(node)) if named in OF_NODES else b""
+        token = mint(key, Pointer(named, handle, int(node), int(attempt), line))
         encoded = encoded.replace(rb"\u0000%b:%b:%b\u0000" % (kind, node, attempt), token.encode())
     return encoded
 

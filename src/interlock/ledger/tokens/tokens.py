@@ -1,4 +1,4 @@
-"""Tokens are short signed pointers: a secret handle, two small numbers and a tag (rules 1 to 3).
+"""Tokens are short signed pointers: a secret handle, two small numbers, a time line, a tag (rules 1 to 3).
 
 Agents miscopy long tokens, and nothing that a token says is believed before its tag is checked. Minting
 stores nothing.
@@ -33,13 +33,16 @@ VERSION = "v1"
 STATE_PREFIX = "v1.gzB64."
 HANDLE_BYTES = 10
 TAG_BYTES = 10
-BODY = Layout(f">{HANDLE_BYTES}sII")
+NODE_BYTES = 3  # 47 characters; a whole word more would make them 49
+LINE_BYTES = 3
+BODY = Layout(f">{HANDLE_BYTES}s{NODE_BYTES}sI{LINE_BYTES}s")
 POINTER_BYTES = BODY.size + TAG_BYTES
 WORD_LENGTH = -(-POINTER_BYTES * 8 // 6)
 GZIP_HEAD = bytes.fromhex("1f8b08000000000000ff")
 TO_URL = bytes.maketrans(b"+/", b"-_")
 FROM_URL = bytes.maketrans(b"-_", b"+/")
 WORD_KINDS: frozenset[str] = frozenset(get_args(WordKind))
+OF_NODES: frozenset[Kind] = frozenset(("st", "ack", "chk", "ses", "nav"))
 
 NAMES: dict[Kind, str] = {
     "st": "a state token (st.v1.…)",
@@ -56,16 +59,19 @@ HANDLE_MARK = 1 << 31  # set in the attempt of a checkpoint handle, never in tha
 
 
 class Pointer(Struct, frozen=True):
-    """Where a token leads. `node` is a node ordinal or an activity visit; the handle is a secret.
+    """Where a token leads. `node` is the ordinal of the node it was given at; the handle is a secret.
 
-    The `attempt` of a session token is the number of answers of the visit that its bearer has seen; that
-    of a checkpoint handle says which opening of which gate it was given for.
+    `line` begins the digest of the commit that made the node: a log that was set back and went on another way
+    has another node of the same number. It is empty where no token names the node, and zero in tokens that
+    name none. The `attempt` of a session token is the number of answers of the visit that its bearer has
+    seen; that of a checkpoint handle says which opening of which gate it was given for.
     """
 
     kind: Kind
     handle: bytes
     node: int = 0
     attempt: int = 0
+    line: bytes = b""
 
     @property
     def is_checkpoint_handle(self) -> bool:
@@ -102,7 +108,8 @@ def new_attempt() -> int:
 
 def mint(key: Key, pointer: Pointer) -> str:
     """Sign a pointer. The same pointer and key always give the same token."""
-    body = BODY.pack(pointer.handle, pointer.node, pointer.attempt)
+    node = pointer.node.to_bytes(NODE_BYTES, "big")
+    body = BODY.pack(pointer.handle, node, pointer.attempt, pointer.line)
     signed = body + _tag(key, pointer.kind, body)
     return _state(signed) if pointer.kind == "nav" else f"{pointer.kind}.{VERSION}.{_word(signed)}"
 
@@ -217,7 +224,8 @@ def _tag(key: Key, kind: Kind, body: bytes) -> bytes:
 
 
 def _pointer(kind: Kind, signed: bytes) -> Pointer:
-    return Pointer(kind, *BODY.unpack(signed[: BODY.size]))
+    handle, node, attempt, line = BODY.unpack(signed[: BODY.size])
+    return Pointer(kind, handle, int.from_bytes(node, "big"), attempt, line)
 
 
 def _word(signed: bytes) -> str:

@@ -124,4 +124,12 @@ LATE_NOTES = "ALTER TABLE runs ADD COLUMN late_notes int8 NOT NULL DEFAULT 0;"
 
 DECLINED = "ALTER TABLE runs ADD COLUMN declined text NOT NULL DEFAULT '';"
 
-MIGRATIONS: tuple[str, ...] = (FIRST, BLOCKED, BY_TIME, LATE_NOTES, DECLINED)
+LINES = """
+ALTER TABLE nodes ADD COLUMN line bytea NOT NULL DEFAULT '';
+UPDATE nodes SET line = coalesce((
+    SELECT substr(digest, 1, 3) FROM commits
+    WHERE commits.session_id = nodes.session_id AND last >= event_index ORDER BY last LIMIT 1
+), '');
+"""
+
+MIGRATIONS: tuple[str, ...] = (FIRST, BLOCKED, BY_TIME, LATE_NOTES, DECLINED, LINES)

@@ -119,6 +119,14 @@ LATE_NOTES = "ALTER TABLE runs ADD COLUMN late_notes INTEGER NOT NULL DEFAULT 0;
 
 DECLINED = "ALTER TABLE runs ADD COLUMN declined TEXT NOT NULL DEFAULT '';"
 
-MIGRATIONS: tuple[str, ...] = (FIRST, BY_STATUS, BY_TIME, LATE_NOTES, DECLINED)
+LINES = """
+ALTER TABLE nodes ADD COLUMN line BLOB NOT NULL DEFAULT x'';
+UPDATE nodes SET line = coalesce((
+    SELECT substr(digest, 1, 3) FROM commits
+    WHERE commits.session_id = nodes.session_id AND last >= event_index ORDER BY last LIMIT 1
+), x'');
+"""
+
+MIGRATIONS: tuple[str, ...] = (FIRST, BY_STATUS, BY_TIME, LATE_NOTES, DECLINED, LINES)
 
 TABLES = ("commits", *PROJECTIONS, "handles", "starts", "traces", "tombstones", "contents", "settings")

@@ -162,14 +162,14 @@ class SqliteReader(PortableReads):
 
     def _with_node(self, loaded: LoadedRows, number: int, attempt: int | None) -> LoadedRows:
         session_id, head = loaded.session.session_id, loaded.session.head_run
+        node = self._one(NodeRow, LIGHT_NODE + " WHERE session_id = ? AND node = ?", session_id, number)
+        if node is None:
+            return loaded
         children = self.children(session_id, number)
         blocked = list(self.blocked(session_id, (number,)))
         made: list[Recorded] = [*children, *blocked]
         if attempt is not None and any(row.attempt == attempt for row in made):
-            return replace(loaded, recorded=self.recorded(session_id, number, attempt))
-        node = self._one(NodeRow, LIGHT_NODE + " WHERE session_id = ? AND node = ?", session_id, number)
-        if node is None:
-            return loaded
+            return replace(loaded, node=node, recorded=self.recorded(session_id, number, attempt))
         steps = [child for child in children if child.kind == "step"]
         beside = [child.node for child in steps if child.attempt is None]
         return replace(

@@ -151,6 +151,11 @@ def of_error(error: LedgerError) -> Reply:
     match error.code:
         case "TOKEN_UNKNOWN_NODE":
             next_action = FIND
+        case "TOKEN_OTHER_TIMELINE":
+            next_action = (
+                "Call continue_workflow with only this stateToken to see what is pending. What you"
+                " acknowledged after that is not recorded: acknowledge it again, with the new tokens."
+            )
         case "TOKEN_SCOPE_MISMATCH":
             next_action = error.next_action or FIND
         case "TOKEN_UNSUPPORTED_VERSION" | "TOKEN_BAD_SIGNATURE" | "TOKEN_KEY_RETIRED":
@@ -161,7 +166,8 @@ def of_error(error: LedgerError) -> Reply:
             next_action = f"{error.next_action} To go on, start a new run with start_workflow."
         case _:
             next_action = error.next_action
-    return envelope(error.code, error.message, next_action, after_ms=error.after_ms, details=error.details)
+    details = {"stateToken" if name == "token" else name: value for name, value in error.details.items()}
+    return envelope(error.code, error.message, next_action, after_ms=error.after_ms, details=details)
 
 
 def of_refusal(refusal: Refusal) -> Reply:

@@ -59,7 +59,7 @@ def resumed(ledger: Ledger, query: str, reference: str | None) -> Outcome:
         position = ledger.at(Pointer("st", best.handle, best.tip))
     except LedgerError:
         return Reply("\n".join(lines), body)
-    shown = live(answer(ledger.rehydrate(position)), ledger, best.handle)
+    shown = live(answer(ledger.rehydrate(position)), ledger, best.handle, position.lines)
     assert isinstance(shown.structured, msgspec.Raw)
     body["best"] = msgspec.json.decode(shown.structured)
     ready = "" if position.state.abandoned else ", ready to go on"

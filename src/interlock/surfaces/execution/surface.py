@@ -99,7 +99,7 @@ class ExecutionSurface(LedgerSurface):
         response = answer(start.view)
         traced = start.disclosed("start_workflow", call.client.name, start.view.notices)
         self.ledger.record_start(start, response, key, traced)
-        return live(response, self.ledger, start.handle)
+        return live(response, self.ledger, start.handle, start.commit.rows.lines)
 
     @tool(idempotent=True, output_schema=RESULT)
     def continue_workflow(self, params: p.ContinueWorkflow, call: Call) -> Outcome:
@@ -151,7 +151,7 @@ class ExecutionSurface(LedgerSurface):
             output=output,
             variables=kept,
         )
-        return live(response, self.ledger, attempt.position.handle)
+        return live(response, self.ledger, attempt.position.handle, attempt.lines)
 
     def _decided(
         self, attempt: Attempt, command: AcknowledgeStep, params: p.ContinueWorkflow, call: Call
@@ -199,7 +199,7 @@ class ExecutionSurface(LedgerSurface):
         if (params.output, params.context, params.reask, params.abandon) != (None, None, None, None):
             text = "output, context, reask and abandon were ignored: without ackToken nothing is recorded."
             view = replace(view, notices=view.notices.plus([Notice("ARGUMENTS_IGNORED", text)]))
-        return live(answer(view), self.ledger, position.handle)
+        return live(answer(view), self.ledger, position.handle, position.lines)
 
     @tool(idempotent=True)
     def checkpoint_workflow(self, params: p.CheckpointWorkflow, call: Call) -> Outcome:
@@ -228,7 +228,7 @@ class ExecutionSurface(LedgerSurface):
             return self._resolve_gaps(attempt, output)
         response = body_of(kept_reply(attempt.unmoved(output, self.ledger.terms(attempt.state))))
         attempt.save_notes(response, output)
-        return live(response, self.ledger, attempt.position.handle)
+        return live(response, self.ledger, attempt.position.handle, attempt.lines)
 
     def _resolve_gaps(self, attempt: Attempt, output: Output) -> Outcome:
         """Close gaps of a run that has ended; there is no step any more to close them with."""
@@ -240,7 +240,7 @@ class ExecutionSurface(LedgerSurface):
         view = attempt.view(decided, terms)
         response = answer(view)
         attempt.record(decided, response, surface="execution", notices=view.notices, output=output)
-        return live(response, self.ledger, attempt.position.handle)
+        return live(response, self.ledger, attempt.position.handle, attempt.lines)
 
     def _note(self, token: str, output: Output) -> Outcome:
         pointer = self.ledger.read_token(token, "sst")
@@ -262,7 +262,7 @@ class ExecutionSurface(LedgerSurface):
         session: dict[str, Json] = {"sessionId": new.session_id}
         response = body_of(Reply(text, {"kind": "ok", "sessionToken": token, "session": session}))
         self.ledger.record_session(new, response, key)
-        return live(response, self.ledger, new.handle)
+        return live(response, self.ledger, new.handle, {})
 
     @tool(read_only=True)
     def resume_session(self, params: p.ResumeSession, call: Call) -> Outcome:

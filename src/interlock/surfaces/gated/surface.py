@@ -31,9 +31,7 @@ from interlock.ledger.runs.shared_sessions import (
     adoptable,
     answered_already,
     numbered_answers,
-    session_slot,
 )
-from interlock.ledger.tokens.tokens import Pointer
 from interlock.surfaces.arguments import check_context
 from interlock.surfaces.call import Call, Elicit, Outcome, Reply
 from interlock.surfaces.elicitation import decided_with_user
@@ -157,7 +155,7 @@ class GatedSurface(LedgerSurface):
                 return None
             pointer = claimed
         try:
-            head = self.ledger.at(Pointer("ses", pointer.handle))
+            head = self.ledger.head_of(pointer)
         except LedgerError:
             return None
         loaded = self.ledger.library.load(workflow_id)
@@ -200,7 +198,10 @@ class GatedSurface(LedgerSurface):
         reading = self.shared.reading_call(params.session_token, Calling("next_activity"))
         if params.activity_id != reading.state.activity:
             return None
-        if reading.pointer.node != reading.state.visit:  # the call that entered it, sent again, is a repeat
+        if reading.position.given_in not in (
+            None,
+            reading.state.visit,
+        ):  # the call that entered it, sent again, is a repeat
             return None
         plan, state, activity = reading.position.plan, reading.state, reading.activity
         is_exit = any(exit_.to == state.activity for exit_ in exits(plan, state))
@@ -289,7 +290,7 @@ class GatedSurface(LedgerSurface):
         question = question_of(position.plan, decided.state, gate)
         shape = gate_shape(replace(gate, name=question.name, message=question.text, options=question.options))
         shape |= round_of(decided.state, decided.state.open.key) if decided.state.open else {}
-        token, notices = session_slot(decided.state), progress.notices(decided)
+        token, notices = progress.token_slot(decided), progress.notices(decided)
         body: dict[str, Json] = {"checkpoint": {**shape, "blocking": gate.blocking}, "session_token": token}
         reply = json_reply(body, token, notices)
         return self.shared.record(progress, decided, reply, notices=notices, claims=claims)
@@ -319,7 +320,7 @@ class GatedSurface(LedgerSurface):
         answers = [event for event in decided.events if isinstance(event, GateResolved)]
         answer = next(event for event in reversed(answers) if event.gate == params.checkpoint_id)
         progress.request = _answering(answer, params, position.state.answered + answers.index(answer))
-        token = session_slot(decided.state)
+        token = progress.token_slot(decided)
         notices = progress.notices(decided)
         asked_in = evolved(position.state, decided.events[: decided.events.index(answer)])
         body = _answered_body(position.plan, decided.state, answer, token, asked_in)

@@ -128,6 +128,11 @@ def of_error(error: LedgerError) -> Reply:
     match error.code:
         case "TOKEN_UNKNOWN_NODE" | "TOKEN_KEY_RETIRED":
             next_action = START_AGAIN
+        case "TOKEN_OTHER_TIMELINE":
+            next_action = (
+                "Call nav_situation with this state to see where the run is, and go on from there. The"
+                " actions that you sent after that are not recorded: send them again."
+            )
         case "TOKEN_SCOPE_MISMATCH" | "TOKEN_UNSUPPORTED_VERSION" | "TOKEN_BAD_SIGNATURE":
             next_action = error.next_action or START_AGAIN
         case "TOKEN_WORKFLOW_HASH_MISMATCH":
@@ -135,6 +140,8 @@ def of_error(error: LedgerError) -> Reply:
         case _:
             next_action = error.next_action
     more: dict[str, Json] = {} if error.after_ms is None else {"retry_after_ms": error.after_ms}
+    if "token" in error.details:
+        more["state"] = error.details["token"]
     return failure(error.code, error.message, next_action, **more)
 
 

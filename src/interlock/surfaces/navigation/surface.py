@@ -105,7 +105,7 @@ class NavigationSurface(LedgerSurface):
             return self.invalid(self.tools["nav_start"], missing_field("workflow_id"))
         key = start_key(self.ledger, "nav_start", params.requestId, params)
         if isinstance(key, Replayed):
-            return encoded_reply(self.ledger.filled(key.body, key.handle))
+            return encoded_reply(self.ledger.filled(key.body, key.handle, key.lines))
         variables = params.initial_variables or {}
         invalid_variables = check_context(variables, "initial_variables")
         if invalid_variables is not None:
@@ -141,7 +141,7 @@ class NavigationSurface(LedgerSurface):
         response = recorded(situation_of(self.ledger, view, {}), message)
         traced = start.disclosed("nav_start", call.client.name, view.notices)
         self.ledger.record_start(start, response, key, traced)
-        return encoded_reply(self.ledger.filled(response, start.handle))
+        return encoded_reply(self.ledger.filled(response, start.handle, start.commit.rows.lines))
 
     @tool(read_only=True)
     def nav_situation(self, params: p.NavState, call: Call) -> Outcome:
@@ -150,17 +150,17 @@ class NavigationSurface(LedgerSurface):
         with self.ledger.store.reading() as reader:
             brief = brief_fields(self.ledger.brief(reader, position))
         body = {**response_body(situation, situation_line(situation)), "brief": brief}
-        return encoded_reply(self.ledger.filled(msgspec.json.encode(body), situation.handle))
+        return encoded_reply(self.ledger.filled(msgspec.json.encode(body), situation.handle, position.lines))
 
     @tool(read_only=True)
     def nav_checkpoint(self, params: p.NavState, call: Call) -> Outcome:
         """Show the checkpoint that waits for the user."""
-        _, situation = self._located(params.state)
+        position, situation = self._located(params.state)
         checkpoint = open_checkpoint(situation)
         nothing = "No checkpoint is currently blocking progress"
         message = nothing if checkpoint is None else f"Checkpoint: {checkpoint['message']}"
         body = {"active": checkpoint is not None, **response_body(situation, message)}
-        return encoded_reply(self.ledger.filled(msgspec.json.encode(body), situation.handle))
+        return encoded_reply(self.ledger.filled(msgspec.json.encode(body), situation.handle, position.lines))
 
     def _located(self, token: str) -> tuple[Position, Situation]:
         pointer = run_pointer(self.ledger, token)
@@ -206,7 +206,8 @@ class NavigationSurface(LedgerSurface):
     def _act(self, pointer: Pointer, params: p.NavAction, output: Output, call: Call) -> Outcome:
         attempt = self.ledger.attempt(pointer, attempt_of(identity_of(params, output)), request_of(params))
         if isinstance(attempt, Replayed):
-            return _replayed(self.ledger.filled(attempt.body, attempt.handle), differs=attempt.differs)
+            body = self.ledger.filled(attempt.body, attempt.handle, attempt.lines)
+            return _replayed(body, differs=attempt.differs)
         position = attempt.position
         terms = self.ledger.terms(position.state)
         command = command_of(params, position, output, terms, attempt.now, call.client.name)
@@ -236,7 +237,7 @@ class NavigationSurface(LedgerSurface):
             output=output,
             variables=params.variables,
         )
-        return encoded_reply(self.ledger.filled(response, pointer.handle))
+        return encoded_reply(self.ledger.filled(response, pointer.handle, attempt.lines))
 
     def _refused(self, pointer: Pointer, params: p.NavAction, refusal: Refusal) -> Outcome:
         """Answer a refused action; it is not an error of the call, and the state stays as it was."""
@@ -251,7 +252,7 @@ class NavigationSurface(LedgerSurface):
             error["examples"] = refusal.about["examples"]
         body = response_body(situation_at(self.ledger, position), f"Action failed: {wording.message}")
         body |= {"success": False, "error": error, "state": params.state}
-        return encoded_reply(self.ledger.filled(msgspec.json.encode(body), pointer.handle))
+        return encoded_reply(self.ledger.filled(msgspec.json.encode(body), pointer.handle, position.lines))
 
 
 def _replayed(body: bytes, *, differs: bool) -> Reply:

@@ -25,10 +25,8 @@ from interlock.ledger.runs.shared_sessions import (
     answer_to,
     answered_already,
     mark,
-    session_slot,
     session_token,
 )
-from interlock.ledger.tokens.slots import slot
 from interlock.ledger.tokens.tokens import Pointer
 from interlock.surfaces.arguments import check_context
 from interlock.surfaces.call import Call, Elicit, Outcome, Reply
@@ -92,12 +90,12 @@ class Checkpoints:
         opened = decided.state.open
         assert opened is not None, "a yield opens a gate"
         progress.request = _asking(opened.key, progress.agent)
-        token = session_slot(decided.state)
+        token = progress.token_slot(decided)
         body: dict[str, Json] = {
             "status": "yielded",
             "checkpoint_id": opened.gate,
             **round_of(decided.state, opened.key),
-            "checkpoint_handle": slot("ses", decided.state.visit, mark(opened)),
+            "checkpoint_handle": progress.slot_at_end(mark(opened)),
             "message": YIELDED,
             "session_token": token,
         }
@@ -146,7 +144,8 @@ class Checkpoints:
         shape = presented_gate(reading, gate)
         shape.pop("options")
         listed = _options_list(question_of(reading.position.plan, reading.state, gate))
-        handle = self._ledger.mint("ses", reading.pointer.handle, reading.state.visit, mark(opened))
+        node = reading.position.node
+        handle = self._ledger.mint("ses", reading.pointer.handle, node.node, mark(opened), node.line)
         named = f"checkpoint_handle: {handle}"
         if reading.pointer.is_checkpoint_handle:
             return reading.answer(text_reply(f"{as_toon(shape)}\n{listed}\n{named}", None))
@@ -189,12 +188,12 @@ class Checkpoints:
         opened = position.state.open
         assert opened is not None, "only an open gate is answered"
         notices = progress.notices(decided)
-        handle, token = slot("ses", decided.state.visit, mark(opened)), None
+        handle, token = progress.slot_at_end(mark(opened)), None
         body = _responded_body(position.state, answer, handle)
         if pointer.is_checkpoint_handle:
             progress.request = answering(answer.key, params)
         else:
-            token = session_slot(decided.state)
+            token = progress.token_slot(decided)
             body["session_token"] = token
         return self._tools.record(progress, decided, json_reply(body, token, notices), notices=notices)
 
@@ -226,14 +225,14 @@ class Checkpoints:
         caller = self._caller(params.session_token)
         token = None  # the handle is the worker's, and is no token to go on with
         if caller is not None:
-            token = session_token(self._ledger, caller.handle, progress.state)
+            token = session_token(self._ledger, caller.handle, progress.position)
         pointer = progress.pointer
         opening = pointer.attempt if pointer.is_checkpoint_handle else 0
         answer = answer_of(self._ledger, progress.position, opening)
         was_answered = refusal.code in (Code.CHECKPOINT_NOT_ACTIVE, Code.RUN_ABANDONED)
         if answer is not None and was_answered and repeats(answer, params):
             progress.request = answering(answer.key, params)
-            handle = self._ledger.mint("ses", pointer.handle, pointer.node, pointer.attempt)
+            handle = self._ledger.mint("ses", pointer.handle, pointer.node, opening, pointer.line)
             body = _responded_body(progress.state, answer, handle)
             if opening == 0:
                 body = {**body, "session_token": token}
@@ -274,7 +273,7 @@ class Checkpoints:
         if (remark := position.state.remark) is not None and remark.gate == answer.gate:
             body["note"] = remark.note
         body["message"] = "The checkpoint is answered and its effects are applied. Go on."
-        token = session_slot(decided.state)
+        token = progress.token_slot(decided)
         notices = progress.notices(decided)
         reply = json_reply({**body, "session_token": token}, token, notices)
         return self._tools.record(progress, decided, reply, notices=notices)

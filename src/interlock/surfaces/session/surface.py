@@ -16,7 +16,6 @@ from interlock.ledger.ledger import Ledger
 from interlock.ledger.runs.children import Ancestor, ancestors, last_answer
 from interlock.ledger.runs.position import Position
 from interlock.ledger.runs.shared_sessions import Calling, session_token
-from interlock.ledger.tokens.tokens import Pointer
 from interlock.surfaces.briefs import brief_fields
 from interlock.surfaces.call import Call, Elicit, Outcome, Reply
 from interlock.surfaces.ledger_surface import LedgerSurface
@@ -99,7 +98,7 @@ class SessionSurface(LedgerSurface):
         parent = None
         if params.parent_session_token is not None:
             pointer = self.ledger.read_token(params.parent_session_token, "ses", "nav", "st")
-            head = self.ledger.at(Pointer("ses", pointer.handle))
+            head = self.ledger.head_of(pointer)
             parent = head
         return self.shared.start(calling, params.agent_id, workflow_id, key, parent)
 
@@ -138,7 +137,7 @@ class SessionSurface(LedgerSurface):
                 "option_id": last.event.option,
                 "timestamp": last.event.at // 1000,
             }
-        token = session_token(self.ledger, position.handle, position.state)
+        token = session_token(self.ledger, position.handle, position)
         body |= _parent(ancestors(self.ledger, position))
         body["next_action"] = self.shared.next_action(position)
         standing = self.ledger.standing(position.run, position.plan, position.state)

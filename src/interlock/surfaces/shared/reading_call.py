@@ -84,7 +84,7 @@ class ReadingCall(Struct, frozen=True):
             *self.sessions.ledger.standing(position.run, position.plan, self.state),
             *of_abandonment(self.state),
         )
-        if self.pointer.node == self.state.visit:
+        if position.given_in in (None, self.state.visit):
             return Notices(standing)
         where = f"'{self.state.activity}'" if self.state.activity else "its beginning"
         text = f"The session has moved on to {where}; use the session_token of this response."

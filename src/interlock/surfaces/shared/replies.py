@@ -80,7 +80,11 @@ def of_error(error: LedgerError) -> Reply:
     about: dict[str, Json] = {**error.details}
     if error.after_ms is not None:
         about["retry_after_ms"] = error.after_ms
-    return failure(error.code, error.message, recovery(error), about)
+    current = about.pop("token", None)
+    token = current if isinstance(current, str) else None
+    if token is not None:
+        about["session_token"] = token
+    return failure(error.code, error.message, recovery(error), about, token)
 
 
 def of_refusal(refusal: Refusal, words: Words, token: str | None) -> Reply:

@@ -29,7 +29,6 @@ from interlock.ledger.runs.shared_sessions import (
     Calling,
     SessionCall,
     Sessions,
-    session_slot,
     session_token,
 )
 from interlock.ledger.starts import StartKey
@@ -162,12 +161,12 @@ class SessionTools:
             )
             warned.append(Notice("NOT_TRIGGERED", text))
         start = self.ledger.start(loaded, passed or {}, policy=self.policy, parent=parent, agent=agent)
-        token = session_slot(start.view.state)
+        token = slot("ses", start.view.node, start.view.state.answered)
         notices = Notices(tuple(warned)).plus(start.view.notices.listed)
         answer = body_of(_session_reply(loaded.workflow, token, flags or {}, notices))
         traced = calling.traced(agent, start.view.state, self.ledger.clock(), notices=notices)
         self.ledger.record_start(start, answer, key, traced)
-        return live(answer, self.ledger, start.handle)
+        return live(answer, self.ledger, start.handle, start.commit.rows.lines)
 
     def found(self, query: str | None, token: str | None, next_action: str) -> Reply | None:
         """List earlier work by words, or by an id that was sent as a token; None where neither was sent."""
@@ -189,7 +188,7 @@ class SessionTools:
             flags |= brief_fields(self.ledger.brief(reader, position))
         flags["current_activity"] = position.state.activity or "none"
         flags["next_action"] = self.next_action(position)
-        token = session_token(self.ledger, joined.handle, position.state)
+        token = session_token(self.ledger, joined.handle, position)
         return _session_reply(position.plan.workflow, token, flags, joined.notices)
 
     def next_action(self, position: Position) -> str:
@@ -230,7 +229,7 @@ class SessionTools:
         """Open a session's head for a reading call."""
         pointer = self.pointer(token, calling.tool)
         position = self.ledger.at(pointer)
-        token = session_token(self.ledger, pointer.handle, position.state)
+        token = session_token(self.ledger, pointer.handle, position)
         return ReadingCall(self.sessions, pointer, position, calling, token)
 
     def progress_call(self, token: str, calling: Calling, variables: Variables | None = None) -> SessionCall:
@@ -265,7 +264,7 @@ class SessionTools:
             return self._abandon(progress, params, params.abandon, claims, call.client.name)
         has_ended = state.finished and state.abandoned is None
         progress.exact = has_ended and any(resolves_gaps(claim.output) for claim in claims)
-        if progress.pointer.node == state.visit - (not has_ended):
+        if progress.given_in == state.visit - (not has_ended):
             repeated = self.repeated(progress)
             if repeated is not None:
                 return repeated
@@ -323,7 +322,7 @@ class SessionTools:
             progress.refuse(sentence(decided))
             return NotEntered(progress, decided)
         assert decided.state.abandoned is not None, "the run is given up"
-        token, notices = session_slot(decided.state), progress.notices(decided)
+        token, notices = progress.token_slot(decided), progress.notices(decided)
         message = f"The run was {decided.state.abandoned.text}"
         reply = json_reply(
             {"status": "abandoned", "message": message, "session_token": token}, token, notices
@@ -332,7 +331,7 @@ class SessionTools:
 
     def record_entry(self, entered: Entered, body: Mapping[str, Json]) -> Reply:
         """Record an entry with its reply, and return the reply with the caller's tokens."""
-        progress, token = entered.progress, session_slot(entered.decided.state)
+        progress, token = entered.progress, entered.progress.token_slot(entered.decided)
         meta: dict[str, Json] = {"trace_token": slot("trc", *progress.trace_range)}
         reply = json_reply({**body, "session_token": token}, token, entered.notices, meta)
         return self.record(
@@ -384,7 +383,7 @@ class SessionTools:
         """Record what came of a progress call, and return its reply with the caller's tokens."""
         answer = body_of(reply)
         progress.record(decided, answer, notices=notices, claims=claims)
-        return live(answer, self.ledger, progress.pointer.handle)
+        return live(answer, self.ledger, progress.pointer.handle, progress.lines)
 
     def repeated(self, progress: SessionCall) -> Reply | None:
         """Return the recorded reply of the same call, if it was made before (rule 13)."""
@@ -408,7 +407,7 @@ class SessionTools:
             body = trace_segments_json(self.ledger, position, params.trace_tokens)
         else:
             body = whole_trace_json(self.ledger, position)
-        token = session_token(self.ledger, position.handle, position.state)
+        token = session_token(self.ledger, position.handle, position)
         if position.session.parent_session is not None:
             body["psid"] = position.session.parent_session
         return json_reply({**body, "session_token": token}, token)

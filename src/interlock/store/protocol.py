@@ -40,6 +40,14 @@ class StoreAway(StoreUnavailable):
     """The database server cannot be reached now; the same call may succeed later."""
 
 
+def other_schema(name: str, version: int, known: int) -> StoreTooNew | StoreUnavailable:
+    """Return the refusal of a database whose tables are those of another version of Interlock."""
+    differs = f"{name} has schema {version}, and this Interlock knows {known}"
+    if version > known:
+        return StoreTooNew(f"{differs}: update Interlock")
+    return StoreUnavailable(f"{differs}: restart this server, which upgrades the database")
+
+
 class SessionRow(Struct, frozen=True):
     """A session and its head.
 

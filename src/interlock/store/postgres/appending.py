@@ -11,8 +11,8 @@ from typing import Any
 
 from msgspec.structs import astuple
 
-from interlock.store.portable_sql import ADD_SESSION
 from interlock.store.postgres.columns import COLUMNS, slots
+from interlock.store.postgres.tables import IS_KNOWN
 from interlock.store.protocol import Changes
 
 MOVED = (
@@ -70,10 +70,14 @@ def _rows(changes: Changes) -> Iterator[tuple[str, list[tuple[Any, ...]]]]:
 def _sql(new: bool, counts: tuple[tuple[str, int], ...]) -> str:
     kinds = COLUMNS["sessions"]
     if new:
-        head, used = ADD_SESSION, len(kinds)
+        head = f"INSERT INTO sessions ({', '.join(kinds)}) SELECT {slots('sessions')} WHERE {IS_KNOWN}"
+        used = len(kinds)
     else:
         moved = ", ".join(f"{name} = ${number}::{kinds[name]}" for number, name in enumerate(MOVED, 3))
-        head = f"UPDATE sessions SET {moved}, unindexed = true WHERE session_id = $1 AND head_digest = $2"
+        head = (
+            f"UPDATE sessions SET {moved}, unindexed = true"
+            f" WHERE session_id = $1 AND head_digest = $2 AND {IS_KNOWN}"
+        )
         used = 2 + len(MOVED)
     parts = [f"head AS ({head} RETURNING session_id)"]
     for table, count in counts:

@@ -30,15 +30,15 @@ from interlock.store.postgres.connections import (
 )
 from interlock.store.postgres.loading import LOAD_BY_BOTH, LOAD_BY_HANDLE, LOAD_BY_ID, loaded_rows
 from interlock.store.postgres.queries import PostgresReader, PostgresWriter
-from interlock.store.postgres.tables import MIGRATIONS
+from interlock.store.postgres.tables import IS_KNOWN, MIGRATIONS
 from interlock.store.protocol import (
     Changes,
     LoadedRows,
     StoreAway,
     StoreConflict,
-    StoreTooNew,
     StoreUnavailable,
     TraceRow,
+    other_schema,
 )
 
 T = TypeVar("T")
@@ -51,7 +51,7 @@ READ = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 WRITE = "BEGIN ISOLATION LEVEL READ COMMITTED"
 ADD_TRACE = (  # the setting holds for this one statement, which is its own transaction
     "WITH later AS (SELECT set_config('synchronous_commit', 'off', true))"
-    f" INSERT INTO traces SELECT {slots('traces')} FROM later"
+    f" INSERT INTO traces SELECT {slots('traces')} FROM later WHERE {IS_KNOWN}"
 )
 PROBE_SECONDS = 2.0
 PROBE = (
@@ -142,11 +142,11 @@ class PostgresStore:
 
     def _send(self, connection: PostgresConnection, statements: Sequence[tuple[str, list[Any]]]) -> None:
         if len(statements) == 1:
-            _compare_and_set(connection, *statements[0])
+            _compare_and_set(connection, *statements[0], self.name)
             return
         with _transaction(connection, WRITE):
             for sql, values in statements:
-                _compare_and_set(connection, sql, values)
+                _compare_and_set(connection, sql, values, self.name)
 
     def _find_again(self, changes: Sequence[Changes], error: psycopg.Error, ends: float) -> None:
         """Look up, on a new connection, whether a command was stored whose answer was lost."""
@@ -192,6 +192,7 @@ class PostgresStore:
         if self._current.connection is not None:
             raise RuntimeError("a transaction does not nest in another, nor in a reading")
         with self._begun(WRITE) as connection:
+            _know_schema(connection, self.name)
             writer = self._current.writer = PostgresWriter(connection)
             yield writer
             writer.take_marks_off()
@@ -250,7 +251,7 @@ class PostgresStore:
                 f"{self.name} takes no writes now: it is {'a standby' if row and row[0] else 'read-only'}"
             )
         if row[2] != len(MIGRATIONS):
-            raise StoreTooNew(f"{self.name} has schema {row[2]}, and this Interlock knows {len(MIGRATIONS)}")
+            raise other_schema(self.name, row[2], len(MIGRATIONS))
 
     def _probed(self) -> tuple[Any, ...] | None:
         connection, self._probing = self._probing, None
@@ -313,9 +314,16 @@ def status_of(url: str) -> Status:
     return replace(status, sessions=sessions, unindexed=unindexed, unhealthy=unhealthy, size=size)
 
 
-def _compare_and_set(connection: PostgresConnection, sql: str, values: Sequence[Any]) -> None:
+def _compare_and_set(connection: PostgresConnection, sql: str, values: Sequence[Any], name: str) -> None:
     if connection.execute(sql, values).fetchone() is None:
+        _know_schema(connection, name)
         raise StoreConflict(f"session {values[0]} has moved since it was read")
+
+
+def _know_schema(connection: PostgresConnection, name: str) -> None:
+    """Refuse to write to tables that another version has migrated meanwhile."""
+    if (version := version_of(connection)) != len(MIGRATIONS):
+        raise other_schema(name, version, len(MIGRATIONS))
 
 
 @contextmanager
@@ -381,9 +389,7 @@ def migrate(connection: PostgresConnection, migrations: Sequence[str], name: str
         )
         version = version_of(connection)
         if version > len(migrations):
-            raise StoreTooNew(
-                f"{name} has schema {version}, and this Interlock knows {len(migrations)}: update Interlock"
-            )
+            raise other_schema(name, version, len(migrations))
         for number, script in enumerate(migrations[version:], version + 1):
             if number == 1:
                 connection.execute("CREATE TABLE interlock_schema (version int8 PRIMARY KEY)", prepare=False)

@@ -133,3 +133,6 @@ UPDATE nodes SET line = coalesce((
 """
 
 MIGRATIONS: tuple[str, ...] = (FIRST, BLOCKED, BY_TIME, LATE_NOTES, DECLINED, LINES)
+
+# Part of every statement that writes: an older version never writes to tables that a newer one has migrated.
+IS_KNOWN = f"NOT EXISTS (SELECT FROM interlock_schema WHERE version > {len(MIGRATIONS)})"

@@ -23,9 +23,9 @@ from interlock.store.protocol import (
     StoreBusy,
     StoreConflict,
     StoreCorrupt,
-    StoreTooNew,
     StoreUnavailable,
     TraceRow,
+    other_schema,
 )
 from interlock.store.sqlite.lock import PATIENCE, FileLock
 from interlock.store.sqlite.schema import FILE, MIGRATIONS
@@ -113,6 +113,7 @@ class SqliteStore:
                 self._prepare_to_write()
                 self._writer.heads.clear()
                 with _transaction(self._connection, "BEGIN IMMEDIATE"):
+                    self._know_schema()
                     yield self._writer
                 self.witness.note(self._writer.heads)
 
@@ -219,6 +220,11 @@ class SqliteStore:
             self._connection.pragma("wal_autocheckpoint", CHECKPOINT_PAGES)
             self._wrote = True
 
+    def _know_schema(self) -> None:
+        """Inside the transaction, refuse to write to tables that another version has migrated meanwhile."""
+        if (version := self.schema_version) != len(MIGRATIONS):
+            raise other_schema(str(self.path), version, len(MIGRATIONS))
+
     def _open_again(self) -> None:
         """Under the lock, open the file that the path names now; until that succeeds, every call fails."""
         self._connection.close()
@@ -315,9 +321,7 @@ def migrate(connection: apsw.Connection, path: Path, migrations: tuple[str, ...]
     if version == 0 and has_own_schema(connection):
         raise StoreCorrupt(f"the header of {path} is damaged; `interlock doctor --repair` recovers it")
     if version > len(migrations):
-        raise StoreTooNew(
-            f"{path} has schema {version}, and this Interlock knows {len(migrations)}: update Interlock"
-        )
+        raise other_schema(str(path), version, len(migrations))
     if version == 0:
         if connection.pragma("application_id") and witness_of(connection, path).newest() is not None:
             raise StoreCorrupt(f"{path} has lost its log; `interlock doctor --repair` recovers what is left")

@@ -23,7 +23,7 @@ from interlock.ledger.log.repair import Finding, Renders, inspect, mark, repair,
 from interlock.ledger.tokens.keyring import KeyringDamaged, Keys
 from interlock.store.protocol import StoreBusy, StoreCorrupt, StoreTooNew, StoreUnavailable
 from interlock.store.sqlite.lock import FileLock
-from interlock.store.sqlite.salvage import replace_damaged
+from interlock.store.sqlite.salvage import FewerRows, replace_damaged
 from interlock.store.sqlite.store import SqliteStore, is_mislabelled, lock_path
 
 SAFE_SQLITE = (3, 51, 3)  # older ones can corrupt a file that several connections write
@@ -167,6 +167,7 @@ def _store(config: Config, repairs: bool) -> Iterator[Check]:
             damage = "its log was cut short"
         if not damage:
             yield Check("file", True, "SQLite reports no errors")
+            yield from _triggers(store, repairs)
             yield from _heads(ledger, repairs)
             yield from _sessions(ledger, repairs)
     except StoreCorrupt as error:
@@ -180,7 +181,11 @@ def _store(config: Config, repairs: bool) -> Iterator[Check]:
 
 def _salvaged(config: Config) -> Iterator[Check]:
     """Recover the file, then check every session again, because rows may be missing."""
-    saved, damaged_file = replace_damaged(config.database.parent, config.database.name)
+    try:
+        saved, damaged_file = replace_damaged(config.database.parent, config.database.name)
+    except FewerRows as error:
+        yield Check("recovery", False, f"refused: {error}", "keep the file as it is")
+        return
     losses = ", ".join(saved.damaged) or "none"
     recovered = f"{sum(saved.rows.values())} rows recovered, losses in: {losses}"
     yield Check(
@@ -197,6 +202,18 @@ def _salvaged(config: Config) -> Iterator[Check]:
     left = "; ".join(store.integrity()[:3])
     yield Check("file", not left, left or "SQLite reports no errors", "restore a backup" if left else "")
     store.close()
+
+
+def _triggers(store: SqliteStore, repairs: bool) -> Iterator[Check]:
+    """Report triggers that are gone: without them another program may change what was recorded."""
+    if not (lost := store.lost_triggers()):
+        return
+    names = ", ".join(lost)
+    if repairs:
+        store.restore_triggers(lost)
+        yield Check("triggers", True, f"defined again: {names}")
+    else:
+        yield Check("triggers", False, f"missing or changed: {names}", RUN_REPAIR)
 
 
 def _heads(ledger: Ledger, repairs: bool) -> Iterator[Check]:

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from itertools import count
 from pathlib import Path
 from shutil import copyfile
@@ -46,6 +47,10 @@ FORGET_COPIES = (
 ADD_COMMIT, MEND_COMMIT = f"INSERT OR IGNORE{OF_A_SESSION}", f"INSERT OR REPLACE{OF_A_SESSION}"
 
 
+class FewerRows(Exception):
+    """A recovery would keep fewer rows than can be read; nothing was changed."""
+
+
 class Salvaged(Struct, frozen=True):
     """How many rows of each table were recovered, and in which tables some were lost."""
 
@@ -82,16 +87,22 @@ def salvage(path: Path, into: Path) -> Salvaged:
             target = connect(into)
             migrate(target, into, MIGRATIONS)
             copy = _folded_copy(path, Path(folder))
-            source = _readable(copy, target)
+            sources = _readable(copy, target)
+            target.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 0)
             try:
-                if store_id := source.pragma("application_id"):
+                if store_id := int.from_bytes(_store_id(copy), "big", signed=True):
                     target.pragma("application_id", store_id)
-                salvaged = copy_tables(source, target)
+                salvaged = copy_tables(sources, target)
                 salvaged.rows["commits"] += _add_hidden(copy, target)
-                target.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 0)
+                if salvaged.damaged and not any(salvaged.rows.values()):
+                    raise apsw.CorruptError("no row of any table")
             finally:
-                source.close()
+                for source in sources:
+                    source.close()
                 target.close()
+    except FewerRows:
+        into.unlink()
+        raise
     except UNREADABLE as error:
         into.unlink()
         raise StoreCorrupt(f"{path}: nothing in it can be read ({error})") from error
@@ -139,23 +150,40 @@ def _logged_pages(log: bytes) -> Iterator[tuple[int, bytes]]:
             yield number, log[at : at + PAGE_SIZE]
 
 
-def _readable(copy: Path, fresh: apsw.Connection) -> apsw.Connection:
-    """Open a copy; where its table definitions cannot be read, give it those of a fresh store.
+def _readable(copy: Path, fresh: apsw.Connection) -> list[apsw.Connection]:
+    """Open a copy by its own table definitions; where they are not ours, also by those of a fresh store.
 
-    A store is always made by the same statements, so that its tables begin on the same pages.
+    A store that was never migrated was made by the same statements: its tables begin on the same pages.
     """
+    sources: list[apsw.Connection] = []
+    with suppress(*UNREADABLE):
+        sources.append(connect(copy))
+        if _is_ours(sources[0]):
+            return sources
+    redefined = copy.with_name(f"{copy.name}.redefined")
+    copyfile(copy, redefined)
     try:
-        source = connect(copy)
-        if has_own_schema(source):
-            return source
-        source.close()
+        return [*sources, _redefined(redefined, fresh)]
+    except UNREADABLE:
+        if not sources:
+            raise
+        return sources
+
+
+def _is_ours(source: apsw.Connection) -> bool:
+    try:
+        return has_own_schema(source)
     except (*UNREADABLE, apsw.SQLError, UnicodeDecodeError):
-        pass
+        return False
+
+
+def _redefined(copy: Path, fresh: apsw.Connection) -> apsw.Connection:
+    """Open a copy with the table definitions of a fresh store in the place of its own."""
     pages = fresh.execute("SELECT pageno FROM dbstat WHERE name = 'sqlite_schema'").fetchall()
     begun = bytearray(fresh.serialize("main"))
     count = copy.stat().st_size // PAGE_SIZE
     begun[18:20] = b"\1\1"
-    begun[68:72] = copy.read_bytes()[68:72]  # the id of the store
+    begun[68:72] = _store_id(copy)
     begun[28:40] = count.to_bytes(4, "big") + bytes(8)  # as many pages as there are, and none of them free
     with copy.open("r+b") as file:
         for (number,) in pages:
@@ -165,13 +193,20 @@ def _readable(copy: Path, fresh: apsw.Connection) -> apsw.Connection:
     return connect(copy)
 
 
-def copy_tables(source: apsw.Connection, target: apsw.Connection) -> Salvaged:
+def _store_id(copy: Path) -> bytes:
+    """Return the id of a store from the header of its file."""
+    with copy.open("rb") as file:
+        file.seek(68)
+        return file.read(4)
+
+
+def copy_tables(sources: Sequence[apsw.Connection], target: apsw.Connection) -> Salvaged:
     """Copy the readable rows of every table in one transaction."""
     copied: dict[str, int] = {}
     damaged: list[str] = []
     with target:
         for table in TABLES:
-            reader = TableReader(source, table, target)
+            reader = _best_reader(sources, table, target)
             sql = f"INSERT OR IGNORE INTO {table} VALUES ({', '.join('?' * reader.width)})"
             copied[table] = 0
             for row in reader.rows():
@@ -188,6 +223,30 @@ def copy_tables(source: apsw.Connection, target: apsw.Connection) -> Salvaged:
                 damaged.append(table)
         target.execute("UPDATE sessions SET unindexed = 1")  # the words are derived from the log again
     return Salvaged(copied, tuple(damaged))
+
+
+def _best_reader(sources: Sequence[apsw.Connection], table: str, fresh: apsw.Connection) -> TableReader:
+    """Return a reader of the source in which most rows of a table can be read, or refuse to lose some."""
+    if _is_ours(sources[0]):
+        return TableReader(sources[0], table, fresh)
+    counts = [TableReader(source, table, fresh).count() for source in sources]
+    stored = _stored_rows(sources[0], table) if counts[0] is None else 0
+    found = [count or 0 for count in counts]
+    if stored > max(found):
+        raise FewerRows(
+            f"its table '{table}' is not the one of this version: {stored} rows are there, and"
+            f" {max(found)} of them would be kept. Nothing was changed. Open it with the version of Interlock"
+            " that wrote it, or restore a backup"
+        )
+    best = max(range(len(sources)), key=lambda number: (found[number], number))
+    return TableReader(sources[best], table, fresh)
+
+
+def _stored_rows(source: apsw.Connection, table: str) -> int:
+    try:
+        return int(str(source.execute(f"SELECT count(*) FROM {table} NOT INDEXED").get))
+    except (*UNREADABLE, apsw.SQLError):
+        return 0
 
 
 def _add_hidden(copy: Path, target: apsw.Connection) -> int:
@@ -219,6 +278,13 @@ class TableReader:
             for name, kind, _ in columns
         )
         self._sql = f"SELECT rowid, {listed} FROM {table} NOT INDEXED WHERE rowid > ? ORDER BY rowid"
+
+    def count(self) -> int | None:
+        """Count the readable rows; None if the table is defined otherwise."""
+        try:
+            return sum(1 for _ in self.rows())
+        except apsw.SQLError:
+            return None
 
     def rows(self) -> Iterator[tuple[apsw.SQLiteValue, ...]]:
         """Yield the readable rows in the order of their ids; one with a value of another type is none.

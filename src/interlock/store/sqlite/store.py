@@ -9,7 +9,7 @@ import os
 import shutil
 import sys
 from _thread import RLock  # threading costs start-up and adds nothing here
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager, nullcontext, suppress
 from pathlib import Path
 from time import monotonic
@@ -127,6 +127,18 @@ class SqliteStore:
         except (apsw.Error, UnicodeDecodeError) as error:
             return [str(error)]
         return [line for line in (*lines, *damaged) if line != "ok"]
+
+    def lost_triggers(self) -> dict[str, str]:
+        """Return the triggers that this version has and the file has not, or has in other words."""
+        with self.reading(), closing(_fresh()) as fresh:
+            stored = triggers_of(self._connection)
+            return {name: sql for name, sql in triggers_of(fresh).items() if stored.get(name) != sql}
+
+    def restore_triggers(self, lost: Mapping[str, str]) -> None:
+        """Define triggers that were lost again."""
+        with self.writing():
+            for name, sql in lost.items():
+                self._connection.execute(f"DROP TRIGGER IF EXISTS {name}; {sql}")
 
     def missing(self) -> list[LostEvents]:
         """Return the sessions that once had a head which is not stored any more."""
@@ -374,23 +386,33 @@ def connect(path: Path) -> apsw.Connection:
 
 
 def schema_of(connection: apsw.Connection) -> list[tuple[object, ...]]:
-    """Return the definitions of all tables and indexes."""
+    """Return the definitions of all tables and indexes but those in which ANALYZE keeps its statistics."""
     return list(
         connection.execute(
-            "SELECT type, name, tbl_name, sql FROM sqlite_master WHERE type <> 'trigger' ORDER BY name"
+            "SELECT type, name, tbl_name, sql FROM sqlite_master"
+            " WHERE type <> 'trigger' AND name NOT LIKE 'sqlite\\_stat%' ESCAPE '\\' ORDER BY name"
         )
     )
 
 
+def triggers_of(connection: apsw.Connection) -> dict[str, str]:
+    """Return the definitions of all triggers by name."""
+    rows = connection.execute("SELECT name, sql FROM sqlite_master WHERE type = 'trigger'")
+    return {str(name): str(sql) for name, sql in rows}
+
+
 def has_own_schema(connection: apsw.Connection) -> bool:
     """Say whether the tables are defined exactly as the migrations define them."""
-    fresh = apsw.Connection(":memory:")
-    try:
-        for script in MIGRATIONS:
-            list(fresh.execute(script))
+    with closing(_fresh()) as fresh:
         return schema_of(fresh) == schema_of(connection)
-    finally:
-        fresh.close()
+
+
+def _fresh() -> apsw.Connection:
+    """Make an empty database with the tables of this version, in memory."""
+    fresh = apsw.Connection(":memory:")
+    for script in MIGRATIONS:
+        list(fresh.execute(script))
+    return fresh
 
 
 def is_mislabelled(path: Path) -> bool:

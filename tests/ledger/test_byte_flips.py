@@ -55,3 +55,23 @@ def test_a_repair_ends_where_a_page_claims_to_hold_more_commits_than_it_does(tmp
     for page in pages_of_commits(subject):
         flip = flip_at(subject, tmp_path / "scratch", FILE, (page - 1) * PAGE_SIZE + COUNT_OF_CELLS, 0x80)
         assert flip.outcome in FINE, flip
+
+
+@pytest.mark.slow
+@pytest.mark.proof
+def test_a_changed_bit_in_a_page_of_commits_costs_no_event(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The digest of a commit says which bit it was, so that nothing after it is cut."""
+    chance, subject = Random(SEED), Subject(tmp_path, "folded")
+    pages = pages_of_commits(subject)
+    offsets = [
+        (chance.choice(pages) - 1) * PAGE_SIZE + chance.randrange(PAGE_SIZE) for _ in range(times(200))
+    ]
+    flips = [
+        flip_at(subject, tmp_path / "scratch", FILE, offset, 1 << chance.randrange(8)) for offset in offsets
+    ]
+    outcomes = Counter(flip.outcome for flip in flips)
+    with capsys.disabled():
+        print(line("byte flips, pages of commits", flips=len(flips), **outcomes))
+    assert [flip for flip in flips if flip.outcome not in FINE - {"cut"}] == []

@@ -39,7 +39,7 @@ from interlock.ledger.runs.brief import Brief, brief
 from interlock.ledger.runs.children import begin_in_parent
 from interlock.ledger.runs.drift import DriftCheck
 from interlock.ledger.runs.guarding import surely_decided
-from interlock.ledger.runs.pinned_workflows import PinDamaged
+from interlock.ledger.runs.pinned_workflows import PinDamaged, is_whole
 from interlock.ledger.runs.position import Position, View, tip_of
 from interlock.ledger.runs.positions import Positions, milliseconds
 from interlock.ledger.runs.recap import branches
@@ -410,8 +410,8 @@ class Ledger(Positions):
     def text(self, digest: str) -> str:
         """Return a text that a run is pinned to."""
         body = self.content(digest)
-        if body is None:
-            raise PinDamaged(f"the text {digest} is not in the store")
+        if body is None or not is_whole(body, digest):
+            raise PinDamaged(f"the text {digest} is missing or damaged")
         return body.decode()
 
 

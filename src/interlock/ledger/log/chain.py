@@ -64,7 +64,12 @@ def commit_of(
 
 def link(before: bytes, first: int, recorded_at: int, key: str | None, body: bytes) -> bytes:
     """Return the digest of a commit."""
-    return sha256(before + f"{first}:{recorded_at}:{key or ''}:".encode() + body).digest()
+    return sha256(link_prefix(before, first, recorded_at, key) + body).digest()
+
+
+def link_prefix(before: bytes, first: int, recorded_at: int, key: str | None) -> bytes:
+    """Return what the digest of a commit covers before its bytes."""
+    return before + f"{first}:{recorded_at}:{key or ''}:".encode()
 
 
 def follows(before: bytes, row: CommitRow) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from hashlib import sha256
 
 import msgspec
@@ -10,6 +10,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from interlock.ledger.log.chain import GENESIS, digest_after, entries_of, follows
+from interlock.ledger.log.mending import mended
 from interlock.store.protocol import CommitRow, Health, LoadedRows, Reader, SessionRow, StartRow, Store
 
 
@@ -126,26 +127,36 @@ def chained(
     """Put the commits of a session in the order of their chain, as far as it reaches.
 
     Position, digest and session of a commit can be told from its neighbours in the chain, so that damage to
-    these columns costs no event. `strays` are commits whose session is unknown.
+    these columns costs no event; nor does one changed bit elsewhere in it. `strays` are commits whose session
+    is unknown.
     """
     own, others = list(commits), list(strays)
-    following = {row.digest for row in own}
     ordered: list[CommitRow] = []
     before, index = GENESIS, 0
-    while own or others:
-        for row in (*own, *others):
-            if (placed := _placed(row, session.session_id, index, before)) is None:
-                continue
-            digest = digest_after(before, placed)
-            after = (digest_after(digest, replace(other, first=placed.last + 1)) for other in own)
-            if digest in (row.digest, session.head_digest) or any(next_ in following for next_ in after):
-                break
-        else:
-            break
+    while (found := _following(own, others, session, index, before)) is not None:
+        row, placed = found
         (own if row in own else others).remove(row)
-        ordered.append(replace(placed, digest=digest))
-        before, index = digest, placed.last + 1
+        ordered.append(placed)
+        before, index = placed.digest, placed.last + 1
     return ordered
+
+
+def _following(
+    own: Sequence[CommitRow], strays: Sequence[CommitRow], session: SessionRow, index: int, before: bytes
+) -> tuple[CommitRow, CommitRow] | None:
+    """Find the commit that comes next in the chain; return it as it is stored, and as it was."""
+    digests = {session.head_digest, *(row.digest for row in own)}
+    for row in (*own, *strays):
+        if (placed := _placed(row, session.session_id, index, before)) is None:
+            continue
+        digest = digest_after(before, placed)
+        after = (digest_after(digest, replace(other, first=placed.last + 1)) for other in own)
+        if digest in (row.digest, session.head_digest) or any(next_ in digests for next_ in after):
+            return row, replace(placed, digest=digest)
+    for row in own:
+        if row.first == index and (whole := mended(row, before)) is not None:
+            return row, whole
+    return None
 
 
 def _placed(row: CommitRow, session_id: str, index: int, before: bytes) -> CommitRow | None:

@@ -43,7 +43,7 @@ from interlock.ledger.runs.pinned_workflows import PinDamaged, Pins, contents_of
 from interlock.ledger.runs.position import View
 from interlock.ledger.tokens.slots import unnamed
 from interlock.ledger.tokens.tokens import new_handle
-from interlock.store.protocol import CommitRow, HandleRow, Health, Reader, SessionRow, Store, Writer
+from interlock.store.protocol import CommitRow, HandleRow, Health, Reader, RunRow, SessionRow, Store, Writer
 
 Renders: TypeAlias = Mapping[str, Callable[[View], bytes]]
 Responses: TypeAlias = dict[tuple[int, int], bytes]
@@ -104,8 +104,8 @@ def inspect(store: Store, session_id: str, pins: Pins) -> Finding | None:
         if not log.whole:
             return Finding(session_id, log.report.health, log.report.reason)
         rebuilt, plan_of = rebuild(session_id, log.commits), plans_of(reader, pins)
-        lost = [run.workflow_id for run in rebuilt.runs.values() if plan_of(run.workflow_hash) is None]
-        wrong = [*differences(reader, rebuilt), *(f"pinned workflow {workflow_id}" for workflow_id in lost)]
+        lost = [part for run in rebuilt.runs.values() for part in _lost_pins(reader, run, pins)]
+        wrong = [*differences(reader, rebuilt), *lost]
         if not wrong and is_found_wrongly(reader, pins, session):
             wrong.append("words that it is found by")
         broken = tuple(judged.text for judged in violations(log.commits, plan_of)) if not wrong else ()
@@ -130,11 +130,19 @@ def plans_of(reader: Reader, pins: Pins) -> PlanOf:
     return plan
 
 
+def _lost_pins(reader: Reader, run: RunRow, pins: Pins) -> list[str]:
+    """Name what is lost of the workflow that a run is pinned to: all of it, or some of its texts."""
+    try:
+        texts = pins.lost_texts(reader.content, run.workflow_hash)
+    except PinDamaged:
+        return [f"pinned workflow {run.workflow_id}"]
+    return [f"{text} of pinned workflow {run.workflow_id}" for text in texts]
+
+
 def _repin(tx: Writer, session_id: str, pins: Pins, library: Library) -> None:
     """Take lost pinned workflows from the library again, where it still has exactly what was pinned."""
-    plan_of = plans_of(tx, pins)
     for run in tx.runs(session_id):
-        loaded = library.load(run.workflow_id) if plan_of(run.workflow_hash) is None else None
+        loaded = library.load(run.workflow_id) if _lost_pins(tx, run, pins) else None
         if isinstance(loaded, Loaded) and loaded.hash == run.workflow_hash:
             for digest, body in contents_of(loaded).items():
                 tx.drop_content(digest)
@@ -177,7 +185,8 @@ def repair(
                 if head.last >= session.head_index:
                     session = replace(session, head_index=head.last, head_digest=head.digest)
                 log = trusted_of(chain, session)
-                stored = (*chain, *(row for row in stored if row.body not in {kept.body for kept in chain}))
+                known = {part for kept in chain for part in (kept.body, kept.digest)}
+                stored = (*chain, *(row for row in stored if known.isdisjoint((row.body, row.digest))))
         damaged = tuple(differences(tx, rebuild(session_id, log.commits)))
         commits, kept_as, removed = _cut(tx, session, log, stored[len(log.commits) :], owner, now)
         rebuilt = rebuild(session_id, commits)

@@ -32,6 +32,7 @@ class Pins:
     def __init__(self) -> None:
         self._plans: OrderedDict[str, Plan] = OrderedDict()
         self._turn = allocate_lock()
+        self._whole: set[str] = set()
 
     def plan(self, content: Content, workflow_hash: str) -> Plan:
         """Return the plan of a pinned workflow."""
@@ -39,6 +40,19 @@ class Pins:
         if plan is None:
             plan = self._keep(workflow_hash, Plan(_workflow.decode(pinned(content, workflow_hash))))
         return plan
+
+    def lost_texts(self, content: Content, workflow_hash: str) -> list[str]:
+        """Name the texts of a pinned workflow that are missing or damaged; whole ones are checked once."""
+        if workflow_hash in self._whole:
+            return []
+        lost = [
+            f"{document.kind} {document.id}"
+            for document in self.plan(content, workflow_hash).workflow.documents
+            if not is_whole(content(document.digest), document.digest)
+        ]
+        if not lost:
+            self._whole.add(workflow_hash)
+        return lost
 
     def pin(self, content: Content, loaded: Loaded) -> tuple[Plan, dict[str, bytes]]:
         """Return the plan of a workflow, and what to store with the first run that is pinned to it."""
@@ -66,6 +80,11 @@ def contents_of(loaded: Loaded) -> dict[str, bytes]:
     """Return a workflow and every text that belongs to it, as they are stored."""
     texts = {document.digest: loaded.text(document.digest).encode() for document in loaded.workflow.documents}
     return {loaded.hash: seal(msgspec.json.encode(loaded.workflow)), **texts}
+
+
+def is_whole(body: bytes | None, digest: str) -> bool:
+    """Say whether a stored text is the one that was pinned; a column of another type is damage too."""
+    return isinstance(body, bytes) and digest_of(body) == digest
 
 
 def seal(body: bytes) -> bytes:

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import apsw
 import pytest
@@ -17,6 +21,8 @@ from support import postgres_server
 from support.harness import Bench
 from support.postgres_server import PostgresServer
 from support.store_rows import start
+
+NOBODY = 65_534
 
 
 def test_a_store_that_works_is_ready(bench: Bench) -> None:
@@ -46,6 +52,39 @@ def test_a_store_whose_file_is_gone_is_not_ready(bench: Bench) -> None:
     assert error is not None
     assert error.code == "STORE_UNAVAILABLE"
     ledger.close()
+
+
+@contextmanager
+def as_nobody(folder: Path) -> Iterator[None]:
+    """Go on as a user who may not write everything, as root may; the folder is that user's."""
+    if os.geteuid() != 0:
+        yield
+        return
+    folder.parent.chmod(0o755)
+    for path in (folder, *folder.rglob("*")):
+        os.chown(path, NOBODY, -1)
+    os.seteuid(NOBODY)
+    try:
+        yield
+    finally:
+        os.seteuid(0)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="checks POSIX file permissions")
+@pytest.mark.parametrize("name", ["interlock.db", ""])
+def test_a_store_that_cannot_be_written_is_not_ready(name: str) -> None:
+    with TemporaryDirectory() as top:
+        bench = Bench(Path(top) / "data")
+        ledger, path = bench.ledger(), bench.folder / name
+        assert ledger.readiness() is None
+        mode = path.stat().st_mode
+        path.chmod(mode & ~0o222)
+        with as_nobody(bench.folder):
+            error = ledger.readiness()
+        path.chmod(mode)
+        assert error is not None
+        assert (error.code, error.message) == ("STORE_UNAVAILABLE", f"{path} is read-only")
+        ledger.close()
 
 
 def test_keys_that_cannot_be_read_are_told(bench: Bench) -> None:

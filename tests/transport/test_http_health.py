@@ -184,6 +184,8 @@ def test_a_full_disk_is_told_and_nothing_is_lost_when_there_is_room_again(tmp_pa
         before = resource.prlimit(server.process.pid, resource.RLIMIT_FSIZE, (4096, resource.RLIM_INFINITY))
         refused = caller.call("continue_workflow", **step)
         assert refused["code"] == "STORE_UNAVAILABLE", refused
+        assert refused["retry"]["kind"] == "retryable_after_ms"
+        assert caller.call("resume_session")["candidates"]
         assert (
             caller.call("continue_workflow", stateToken=begun["stateToken"])["pending"]["stepId"] == "first"
         )

@@ -19,9 +19,12 @@ from interlock.store.protocol import (
     StoreBusy,
     StoreConflict,
     StoreCorrupt,
+    StoreFull,
     StoreTooNew,
     StoreUnavailable,
 )
+
+FULL_MS = 10_000  # somebody has to make room first
 
 ErrorCode = Literal[
     "TOKEN_INVALID_FORMAT",
@@ -150,6 +153,9 @@ def error_of(error: Exception) -> LedgerError | None:
             return LedgerError("STORE_UNAVAILABLE", str(error), update)
         case StoreAway():
             return LedgerError("STORE_UNAVAILABLE", str(error), "Send the same call again.", after_ms=2000)
+        case StoreFull():
+            room = "Tell the user to free some space (`interlock gc` helps); then send the same call again."
+            return LedgerError("STORE_UNAVAILABLE", str(error), room, after_ms=FULL_MS)
         case StoreUnavailable() | KeyringDamaged():
             return LedgerError("STORE_UNAVAILABLE", str(error), "Ask the user to run `interlock doctor`.")
         case OSError():

@@ -36,6 +36,10 @@ class StoreUnavailable(Exception):
     """The store cannot be used where it is: no room, no permission, a network file system."""
 
 
+class StoreFull(StoreUnavailable):
+    """There is no room to write; reading goes on, and the same call succeeds once there is."""
+
+
 class StoreAway(StoreUnavailable):
     """The database server cannot be reached now; the same call may succeed later."""
 

@@ -24,6 +24,7 @@ from interlock.store.protocol import (
     StoreBusy,
     StoreConflict,
     StoreCorrupt,
+    StoreFull,
     StoreUnavailable,
 )
 
@@ -62,7 +63,6 @@ CONFLICTS = (
 )
 BUSY = (errors.LockNotAvailable, errors.QueryCanceled, errors.IdleInTransactionSessionTimeout)
 UNUSABLE = (
-    errors.DiskFull,
     errors.InsufficientPrivilege,
     errors.UndefinedTable,
     errors.DataError,
@@ -268,6 +268,8 @@ def translated(name: str) -> Iterator[None]:
         raise StoreBusy(f"{name}: {_text(error)}") from error
     except DAMAGED as error:
         raise StoreCorrupt(f"{name} is damaged ({_text(error)}); restore it from a backup") from error
+    except errors.DiskFull as error:
+        raise StoreFull(f"{name} cannot be written: {_text(error)}") from error
     except UNUSABLE as error:
         raise StoreUnavailable(f"{name} cannot be used: {_text(error)}") from error
     except errors.InvalidAuthorizationSpecification as error:

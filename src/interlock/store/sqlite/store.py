@@ -23,6 +23,7 @@ from interlock.store.protocol import (
     StoreBusy,
     StoreConflict,
     StoreCorrupt,
+    StoreFull,
     StoreUnavailable,
     TraceRow,
     other_schema,
@@ -38,6 +39,9 @@ PROBE_PATIENCE = 1.0
 PAGE_SIZE = 2048  # a step changes a few rows in many pages
 LARGE, RESERVE = 16 * 2**20, 4 * 2**20
 ROOM_FACTOR = 3  # a VACUUM writes its result to a temporary file, then to the log
+
+
+NOT_WRITTEN = (apsw.SQLITE_IOERR_WRITE, apsw.SQLITE_IOERR_FSYNC, apsw.SQLITE_IOERR_SHMSIZE)
 
 
 class SqliteStore:
@@ -158,6 +162,10 @@ class SqliteStore:
         """
         if _identity(self.path) != self._file:
             raise StoreUnavailable(f"{self.path} is not the file that was opened")
+        for path in (self.path, self.path.parent):  # the log is made beside the file
+            # Asked of the system: to open the file and close it would end the locks of this process.
+            if not os.access(path, os.W_OK, effective_ids=os.access in os.supports_effective_ids):
+                raise StoreUnavailable(f"{path} is read-only")
         with (
             _translated(self.path),
             closing(apsw.Connection(str(self.path), apsw.SQLITE_OPEN_READONLY)) as own,
@@ -470,7 +478,12 @@ def _translated(path: Path) -> Iterator[None]:
         raise StoreCorrupt(f"{path} has damaged tables ({error})") from error
     except apsw.ProtocolError as error:
         raise StoreUnavailable(_NO_WAL.format(path=path)) from error
-    except (apsw.FullError, apsw.IOError, apsw.ReadOnlyError, apsw.CantOpenError) as error:
+    except (apsw.FullError, apsw.IOError) as error:
+        result = getattr(error, "extendedresult", None)
+        if isinstance(error, apsw.IOError) and result not in NOT_WRITTEN:
+            raise StoreUnavailable(f"{path} cannot be used: {error}") from error
+        raise StoreFull(f"{path} cannot be written: {error}. Is the disk full?") from error
+    except (apsw.ReadOnlyError, apsw.CantOpenError) as error:
         raise StoreUnavailable(f"{path} cannot be used: {error}") from error
 
 

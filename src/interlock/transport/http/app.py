@@ -60,6 +60,9 @@ class HttpSettings(Struct, frozen=True):
     log: Callable[[bytes], None] | None = None
 
 
+REPAIRED_AFTER = 30  # seconds; a person has to do something first
+
+
 class Assembly:
     """The parts that all routes share, and what is mounted so far."""
 
@@ -171,8 +174,8 @@ async def method_not_allowed(request: Request, error: Exception) -> Response:
 async def unavailable(request: Request, error: Exception) -> Response:
     """Answer for a store that cannot be used now."""
     assert isinstance(error, Unavailable)
-    headers = {"Retry-After": str(error.after)} if error.after is not None else {}
-    return refusal(503, error.code, error.message, headers)
+    after = REPAIRED_AFTER if error.after is None else error.after
+    return refusal(503, error.code, error.message, {"Retry-After": str(after)})
 
 
 async def saturated(request: Request, error: Exception) -> Response:

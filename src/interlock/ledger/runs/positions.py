@@ -13,6 +13,7 @@ from interlock.core.engine.evolve import abandoned
 from interlock.core.run.notices import Notice, of_mode
 from interlock.core.run.preferences import Preferences, stricter
 from interlock.core.run.state import RunState
+from interlock.core.run.surface_policy import EXECUTION
 from interlock.ledger.decisions.recorded import imported_up_to, recorded_decisions
 from interlock.ledger.errors import LedgerError, not_healthy, other_time_line, unknown_node, unknown_session
 from interlock.ledger.log.health import damage, intact
@@ -257,7 +258,8 @@ def _place(position: Position) -> str:
     state, pending = position.state, subject_of(position.pending)
     if state.finished:
         return "at its end" if state.abandoned is None else "abandoned"
-    within = f" in activity '{state.activity}'" if state.activity else ""
+    named = state.activity is not None and position.run.surface != EXECUTION.name  # there steps are all
+    within = f" in activity '{state.activity}'" if named else ""
     return f"at '{pending}'{within}" if pending else within.strip() or "at its beginning"
 
 

@@ -251,7 +251,7 @@ class PostgresStore:
                 f"{self.name} takes no writes now: it is {'a standby' if row and row[0] else 'read-only'}"
             )
         if row[2] != len(MIGRATIONS):
-            raise other_schema(self.name, row[2], len(MIGRATIONS))
+            raise other_schema(self.name, row[2] or 0, len(MIGRATIONS))
 
     def _probed(self) -> tuple[Any, ...] | None:
         connection, self._probing = self._probing, None

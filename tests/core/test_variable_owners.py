@@ -32,12 +32,13 @@ from interlock.core.run.commands import (
     ResolveCheckpoint,
     ReturnChild,
     StartChild,
+    StartRun,
     Terms,
 )
 from interlock.core.run.events import ContextSet, GapRecorded, GateResolved, QuestionShown
 from interlock.core.run.outcomes import Code, Decided, NeedAnswer, NeedStep, Refusal
 from interlock.core.run.output import Output
-from interlock.core.run.preferences import Mode
+from interlock.core.run.preferences import PRESETS, Mode
 from interlock.core.run.surface_policy import EXECUTION, GATED, NAVIGATION, SESSION, SurfacePolicy
 from support.story import Story, activities, given, one_activity, only
 
@@ -290,6 +291,20 @@ class TestShown:
         story.when(ReturnChild("child", "s1", True, {"at": PRODUCTION, "found": "x"}))
         assert story.state.variables == {"at": STAGING, "approved": True, "found": "x"}
         assert "'at' stays" in story.said
+
+    def test_a_child_keeps_what_is_not_its_parents_agent_to_write(self) -> None:
+        workflow = one_activity(DEPLOY, step("choose", "at", "note"), step("send"))
+        start = StartRun(EXECUTION, 0, "sha256:0", "test", PRESETS["guided"], {"at": PRODUCTION, "more": 1})
+        passed = {"at": STAGING, "note": "as the parent wrote it"}
+        story = given(workflow).when(replace(start, passed=passed, inherited=("at",)))
+        assert story.state.variables == {**passed, "more": 1}
+        answer(story, "deploy", "yes")
+        story.ack(at=PRODUCTION, note="changed")
+        assert story.state.variables["at"] == STAGING, "no step of the child sets it"
+        assert story.state.variables["note"] == "changed"
+        assert "'at' stays" in story.said
+        story.when(AcknowledgeStep(EXECUTION, story.now, TERMS, reask={"at": PRODUCTION}))
+        assert story.state.variables["at"] == STAGING
 
     def test_a_run_that_has_ended_takes_nothing_from_children(self) -> None:
         story = given(one_activity(step("send"), variables=(Variable("found"),))).start()

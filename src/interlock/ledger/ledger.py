@@ -36,7 +36,7 @@ from interlock.ledger.log.records import CallTraced, OutputAppended, SessionCrea
 from interlock.ledger.queries.indexing import index_batch
 from interlock.ledger.queries.run_words import named
 from interlock.ledger.runs.brief import Brief, brief
-from interlock.ledger.runs.children import begin_in_parent
+from interlock.ledger.runs.children import Passed, begin_in_parent, passed_on
 from interlock.ledger.runs.drift import DriftCheck
 from interlock.ledger.runs.guarding import surely_decided
 from interlock.ledger.runs.pinned_workflows import PinDamaged, is_whole
@@ -191,8 +191,9 @@ class Ledger(Positions):
             how = "was abandoned" if parent.state.abandoned is not None else "has ended"
             message = f"Run {parent.run.run_id} {how}; it starts no child."
             raise LedgerError("CONFLICT", message, "Start the workflow without a parent.")
+        passed = passed_on(parent, loaded.workflow.id) if parent is not None else Passed()
         if within is None:
-            title = title_of(context, loaded.workflow.name)
+            title = title_of({**context, **(passed or Passed()).variables}, loaded.workflow.name)
             commit, began = self._new_session(title, policy, parent)
         else:
             session = self._healthy(within)
@@ -202,7 +203,9 @@ class Ledger(Positions):
                 rows.runs.update({run.run: run for run in reader.runs(session.session_id)})
             number, handle, commit = len(rows.runs), within.handle, Commit(rows, self.principal, self.clock())
         plan, contents = self.pins.pin(self.content, loaded)
-        decided = self._started(plan, loaded, context, policy, commit.now, began, activity)
+        decided = self._started(
+            plan, loaded, context, policy, commit.now, began, activity, passed or Passed()
+        )
         node = commit.add_node(number, None, decided.events, "started", decided.awaited)
         session = commit.rows.session
         # Starting a workflow with a legacy id always says what it should be called (rule 38).
@@ -211,6 +214,11 @@ class Ledger(Positions):
             for diagnostic in loaded.diagnostics
             if diagnostic.code == LEGACY_ID
         )
+        notices = decided.notices.plus(legacy)
+        if parent is not None and passed is None:
+            where, child = parent.state.activity or "none", loaded.workflow.id
+            text = f"Activity '{where}' declares no trigger of '{child}'; no context was passed on."
+            notices = notices.plus([Notice("NOT_TRIGGERED", text)])
         self.drift.seen(loaded)
         view = View(
             session=session,
@@ -219,7 +227,7 @@ class Ledger(Positions):
             state=decided.state,
             awaited=decided.awaited,
             node=node,
-            notices=decided.notices.plus(legacy),
+            notices=notices,
             started=True,
             terms=self.terms(decided.state),
         )
@@ -255,6 +263,7 @@ class Ledger(Positions):
         now: int,
         began: SessionTerms,
         activity: str | None,
+        passed: Passed,
     ) -> Decided:
         """Start a run under the terms of its session, which this process can only tighten (rule 29)."""
         own = self.own_mode or began.preferences
@@ -267,6 +276,8 @@ class Ledger(Positions):
             variables=context,
             terms=self.settings.terms.within(began),
             activity=activity,
+            passed=passed.variables,
+            inherited=passed.inherited,
         )
         return surely_decided(plan, RunState(), Audit(), start, loaded.workflow.id)
 

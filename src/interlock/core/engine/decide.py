@@ -55,7 +55,7 @@ from interlock.core.run.surface_policy import EXECUTION
 from interlock.core.values import Variables
 from interlock.core.variables.roots import only_set, unset_in_question
 from interlock.core.variables.typed_values import sound
-from interlock.core.variables.writes import owners, unowned
+from interlock.core.variables.writes import KEPT, owners, unowned
 
 VARIABLES_BYTES = 256 * 1024
 
@@ -222,6 +222,8 @@ def _shown_again(draft: Draft, values: Variables, command: _Progress) -> e.Quest
     if unknown := [name for name in values if name not in owned]:
         known = f"Those of a question: {', '.join(owned)}" if owned else "No question was put yet"
         return f"No question shows '{unknown[0]}'. {known}."
+    if inherited := [name for name in values if name in state.inherited]:
+        return f"'{inherited[0]}' belongs to a question of the parent."
     named, paths = _listed(values), {path for name in values for path, _ in owned[name]}
     questions = _listed(path.rpartition("/")[2] for path in paths)
     if len(paths) != 1:
@@ -327,10 +329,17 @@ def _start(plan: Plan, start: StartRun) -> Decided:
             surface=start.policy.name,
             policy=start.terms.decisions,
             enforcement=start.terms.enforcement,
+            inherited=start.inherited,
         )
     )
-    initial, notices = unowned(plan, draft.state, start.variables)
-    draft.notices.extend(notices)
+    parents, unfit = unowned(plan, RunState(), start.passed)
+    if parents:
+        draft.record(e.ContextSet(parents, "parent"))
+    sent = {name: value for name, value in start.variables.items() if start.passed.get(name, value) != value}
+    draft.notices += (Notice(KEPT, f"'{name}' is what the parent passes on, and stays so.") for name in sent)
+    own = {name: value for name, value in start.variables.items() if name not in start.passed}
+    initial, notices = unowned(plan, draft.state, own)
+    draft.notices += (*unfit, *notices)
     if initial:
         draft.record(e.ContextSet(initial, "initial"))
     if start.activity is not None:

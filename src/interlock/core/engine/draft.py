@@ -21,9 +21,8 @@ from interlock.core.run.output import Output
 from interlock.core.run.state import RunState
 from interlock.core.run.surface_policy import SurfacePolicy
 from interlock.core.values import Json, Variables
-from interlock.core.variables.roots import decided_only
 from interlock.core.variables.typed_values import sound
-from interlock.core.variables.writes import CHANGED, kept_notices, may_set, owners, rounds_of, why_owned
+from interlock.core.variables.writes import CHANGED, barred, kept_notices, may_set, why_owned
 
 
 class Draft:
@@ -80,8 +79,7 @@ class Draft:
 
     def _write(self) -> None:
         """Write what was sent and is not owned by now."""
-        rounds = rounds_of(self.plan, self.state).keys() - self._lacking
-        owned = {*owners(self.state), *decided_only(self.plan), *rounds, *self._due, *self._answering}
+        owned = barred(self.plan, self.state, self._lacking) | self._due | self._answering
         free = {name: value for name, value in self.held.items() if name not in owned}
         self.held = {name: value for name, value in self.held.items() if name in owned}
         if free:

@@ -41,6 +41,7 @@ def evolve(state: RunState, event: e.Event) -> RunState:
                 preferences=event.preferences,
                 policy=event.policy,
                 enforcement=event.enforcement,
+                inherited=event.inherited,
             )
         case e.ContextSet():
             return _with(state, event.delta)

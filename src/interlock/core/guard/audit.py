@@ -73,7 +73,8 @@ class Audit(Struct, frozen=True, omit_defaults=True):
 
     `next` is the operation that is due. `passed` are the gates that a false condition let pass, and which
     are judged again. `led` says where the last answer to a gate leads. `shown_by` and `set_by` say which
-    question owns which roots. All three are by activity and gate. `path` are the activities that led here,
+    question owns which roots. All three are by activity and gate. `inherited` are the roots of a child that
+    questions of its parent own. `path` are the activities that led here,
     `left_out` is what was left out of them. `terms` are the session's; `applied` those
     that the last command was decided under, which may be tighter, and `asks_by` the channel by which the user
     could be asked. `declined` has the channel of each decline. `gaps` are the numbers of the open ones that
@@ -94,6 +95,7 @@ class Audit(Struct, frozen=True, omit_defaults=True):
     declined: Mapping[str, Channel] = {}
     shown_by: Mapping[str, Ownership] = {}
     set_by: Mapping[str, Ownership] = {}
+    inherited: tuple[str, ...] = ()
     led: Mapping[str, str] = {}
     exit_to: str | None = None
     left_to: str | None = None
@@ -128,7 +130,7 @@ def learn(audit: Audit, event: e.Event) -> Audit:
     match event:
         case e.RunStarted():
             started = SessionTerms(event.preferences, event.policy, event.enforcement)
-            return _under(replace(audit, status="in_progress"), started)
+            return _under(replace(audit, status="in_progress", inherited=event.inherited), started)
         case e.TermsApplied():
             applied = Applied(event.decisions, event.enforcement, event.autonomy, event.asks_by)
             return replace(audit, applied=applied)

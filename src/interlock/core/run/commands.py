@@ -70,7 +70,10 @@ class Claim(Struct, frozen=True):
 
 
 class StartRun(Struct, frozen=True):
-    """Begin a run; `activity` is one that stands for itself, in place of the workflow's first."""
+    """Begin a run; `activity` is one that stands for itself, in place of the workflow's first.
+
+    `passed` is what a parent passes on, `inherited` what of it no agent may write (rule 35).
+    """
 
     policy: SurfacePolicy
     now: int
@@ -80,6 +83,8 @@ class StartRun(Struct, frozen=True):
     variables: Variables = {}
     terms: Terms = Terms()
     activity: str | None = None
+    passed: Variables = {}
+    inherited: tuple[str, ...] = ()
 
 
 class AcknowledgeStep(Struct, frozen=True):

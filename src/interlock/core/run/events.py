@@ -33,6 +33,7 @@ class RunStarted(RunEvent, frozen=True, tag="run_started"):
     surface: str = "execution"
     policy: DecisionPolicy = "auto"
     enforcement: Enforcement = "strict"
+    inherited: tuple[str, ...] = ()  # what the parent passes on and its agent may not write
 
 
 class TermsApplied(RunEvent, frozen=True, tag="terms_applied"):
@@ -48,7 +49,7 @@ class ContextSet(RunEvent, frozen=True, tag="context_set"):
     """Variables were written; `by` is the step that is declared to set what a question owns (rule 26)."""
 
     delta: Mapping[str, Json]
-    source: Literal["initial", "agent_delta", "effect", "action", "child", "reask"] = "agent_delta"
+    source: Literal["parent", "initial", "agent_delta", "reask"] = "agent_delta"
     by: str = ""
 
 

@@ -167,7 +167,8 @@ class RunState(Struct, frozen=True, omit_defaults=True):
     claimed without one (rule 14). `policy` and `enforcement` are the user's terms for the session, copied
     at its start (rule 29). `gaps` counts the open ones that keep the run from ending `complete`,
     `gaps_ever` all; `gap_list` holds the newest. `chosen` is the last answer to each question, for an
-    agent that has lost its memory. `path` are the activities that led here, without those that the run
+    agent that has lost its memory. `inherited` are the variables of a child that questions of its parent
+    own (rule 35). `path` are the activities that led here, without those that the run
     has gone back over; `unanswered` is what was left out of them, by activity. `abandoned` says who gave
     the run up; the position stays where that happened.
     """
@@ -182,6 +183,7 @@ class RunState(Struct, frozen=True, omit_defaults=True):
     answered: int = 0
     decided: Mapping[str, Owner] = {}
     shown: Mapping[str, Owner] = {}
+    inherited: tuple[str, ...] = ()
     chosen: Mapping[str, Chosen] = {}
     declined: Mapping[str, Channel] = {}
     waived: tuple[str, ...] = ()

@@ -29,10 +29,19 @@ def unowned(
     `due` is what the question shows that the run has come to.
     """
     taken, notices = sound(plan, variables)
-    held = {*owners(state), *due, *decided_only(plan), *rounds_of(plan, state)}
+    held = barred(plan, state) | {*due}
     kept = {name: value for name, value in taken.items() if name in held}
     free = {name: value for name, value in taken.items() if name not in held}
     return free, [*notices, *kept_notices(plan, state, kept)]
+
+
+def barred(plan: Plan, state: RunState, lacking: Collection[str] = ()) -> set[str]:
+    """Name what no agent writes: what questions own, here or in the parent, answers decide and loops set.
+
+    `lacking` is what the waiting question shows and nobody has set, also of a loop's own names (rule 30).
+    """
+    rounds = rounds_of(plan, state).keys() - lacking
+    return {*owners(state), *state.inherited, *decided_only(plan), *rounds}
 
 
 def rounds_of(plan: Plan, state: RunState) -> dict[str, str]:
@@ -96,7 +105,9 @@ def kept_notices(plan: Plan, state: RunState, sent: Variables) -> Iterator[Notic
 
 
 def _only_setter(plan: Plan, state: RunState, name: str) -> str:
-    """Say what alone sets a variable that belongs to no question yet; empty if an agent may."""
+    """Say what alone sets a variable that belongs to no question here; empty if an agent may."""
+    if name in state.inherited:
+        return "the parent passes it on as its user saw or decided it"
     if gate := decided_only(plan).get(name):
         return f"only an answer to checkpoint '{gate}' sets it"
     loop = rounds_of(plan, state).get(name)
@@ -124,7 +135,11 @@ def _gate_in(path: str) -> str:
 def may_set(plan: Plan, state: RunState, step: Step, name: str) -> bool:
     """Say whether a step that is completed may set what questions own: each stands before it."""
     questions = owners(state).get(name, [])
-    if not step.sets(name) or any(_is_open(state, owner) for _, owner in questions):
+    if (
+        not step.sets(name)
+        or name in state.inherited
+        or any(_is_open(state, owner) for _, owner in questions)
+    ):
         return False
     return all(_stands_after(plan, state, step, path, owner) for path, owner in questions)
 

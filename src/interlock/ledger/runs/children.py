@@ -14,7 +14,8 @@ from interlock.core.engine.decide import guarded, outcome_of
 from interlock.core.run.commands import AbandonRun, Command, ReturnChild, StartChild
 from interlock.core.run.events import ActivityEntered, ChildReturned, ChildStarted, GateResolved
 from interlock.core.run.outcomes import Decided, Refusal
-from interlock.core.values import Json, Missing, Variables
+from interlock.core.values import Missing, Variables
+from interlock.core.variables.writes import barred
 from interlock.ledger.errors import LedgerError
 from interlock.ledger.log.chain import entries_of, logged
 from interlock.ledger.log.commit import Commit
@@ -26,7 +27,14 @@ from interlock.store.protocol import Changes, Reader, SessionRow, StoreConflict
 DEEPEST = 16
 
 
-def passed_on(parent: Position, workflow_id: str) -> dict[str, Json] | None:
+class Passed(Struct, frozen=True):
+    """What a child begins with: variables of its parent, and which of them no agent may write."""
+
+    variables: Variables = {}
+    inherited: tuple[str, ...] = ()
+
+
+def passed_on(parent: Position, workflow_id: str) -> Passed | None:
     """Return what the parent's activity passes to a child of this workflow; None if it triggers none."""
     activity = parent.plan.workflow.activity(parent.state.activity)
     if activity is None:
@@ -37,7 +45,9 @@ def passed_on(parent: Position, workflow_id: str) -> dict[str, Json] | None:
         return None
     scope = parent.plan.scope(parent.state.variables)
     values = {name: scope.value(name) for name in trigger.pass_context}
-    return {name: value for name, value in values.items() if not isinstance(value, Missing)}
+    passed = {name: value for name, value in values.items() if not isinstance(value, Missing)}
+    owned = barred(parent.plan, parent.state)
+    return Passed(passed, tuple(name for name in passed if name in owned))
 
 
 def begin_in_parent(parent: Position, child_id: str, workflow_id: str, principal: str, now: int) -> Changes:

@@ -14,11 +14,9 @@ from interlock.core.run.outcomes import Refusal
 from interlock.core.run.output import Output
 from interlock.core.run.surface_policy import NAVIGATION
 from interlock.core.values import Json
-from interlock.core.variables.writes import KEPT
 from interlock.ledger.attempt import Replayed
 from interlock.ledger.errors import LedgerError
 from interlock.ledger.ledger import Ledger
-from interlock.ledger.runs.children import passed_on
 from interlock.ledger.runs.position import Position, tip_of
 from interlock.ledger.starts import start_key
 from interlock.ledger.tokens.tokens import Pointer
@@ -113,21 +111,9 @@ class NavigationSurface(LedgerSurface):
         loaded = self.ledger.library.load(params.workflow_id)
         if isinstance(loaded, Diagnostic):
             return not_loaded(loaded)
-        parent, notices = None, list[Notice]()
+        parent = None
         if params.parent_state is not None:
             parent = self.ledger.onward(state_pointer(self.ledger, params.parent_state))
-            passed = passed_on(parent, loaded.workflow.id)
-            notices += (
-                Notice(KEPT, f"'{name}' is what the parent passes on; the value that was sent is ignored.")
-                for name, value in (passed or {}).items()
-                if variables.get(name, value) != value
-            )
-            variables = {**variables, **(passed or {})}
-            if passed is None:
-                text = (
-                    f"The parent's activity does not trigger '{loaded.workflow.id}'; nothing was passed on."
-                )
-                notices.append(Notice("NOT_TRIGGERED", text))
         known = entry_activities(loaded.workflow)
         if params.activity_id is not None and params.activity_id not in known:
             text = f"A run of '{loaded.workflow.id}' cannot begin with activity '{params.activity_id}'"
@@ -135,7 +121,7 @@ class NavigationSurface(LedgerSurface):
         start = self.ledger.start(
             loaded, variables, policy=NAVIGATION, parent=parent, activity=params.activity_id
         )
-        view = replace(start.view, notices=start.view.notices.plus(notices))
+        view = start.view
         where = f" at activity '{view.state.activity}'" if view.state.activity else ""
         message = f"Started workflow '{view.plan.workflow.name}'{where}"
         response = recorded(situation_of(self.ledger, view, {}), message)

@@ -23,7 +23,6 @@ from interlock.core.run.outcomes import Decided, Refusal
 from interlock.core.run.surface_policy import SurfacePolicy
 from interlock.core.values import Json, Variables
 from interlock.ledger.ledger import Ledger
-from interlock.ledger.runs.children import passed_on
 from interlock.ledger.runs.position import Position
 from interlock.ledger.runs.shared_sessions import (
     Calling,
@@ -152,17 +151,10 @@ class SessionTools:
             if loaded.code == ABSENT:
                 raise Refused(failure("NOT_FOUND", absence(loaded), "Call list_workflows for the ids."))
             raise Refused(failure("WORKFLOW_INVALID", located(loaded), f"{loaded.next_action}."))
-        passed = passed_on(parent, loaded.workflow.id) if parent else {}
-        warned = [Notice("RECOVERED", warning)] if warning else []
-        if parent is not None and passed is None:
-            where = parent.state.activity or "none"
-            text = (
-                f"Activity '{where}' declares no trigger of '{loaded.workflow.id}'; no context was passed on."
-            )
-            warned.append(Notice("NOT_TRIGGERED", text))
-        start = self.ledger.start(loaded, passed or {}, policy=self.policy, parent=parent, agent=agent)
+        warned = (Notice("RECOVERED", warning),) if warning else ()
+        start = self.ledger.start(loaded, {}, policy=self.policy, parent=parent, agent=agent)
         token = slot("ses", start.view.node, start.view.state.answered)
-        notices = Notices(tuple(warned)).plus(start.view.notices.listed)
+        notices = Notices(warned).plus(start.view.notices.listed)
         answer = body_of(_session_reply(loaded.workflow, token, flags or {}, notices))
         traced = calling.traced(agent, start.view.state, self.ledger.clock(), notices=notices)
         self.ledger.record_start(start, answer, key, traced)

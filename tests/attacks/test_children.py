@@ -1,0 +1,137 @@
+"""Attacks through a child: its agent does not change what a question of the parent owns (rule 35)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from interlock.ledger.runs.position import Position
+from interlock.store.protocol import SessionFilter
+from support.attacker import (
+    CLAIMING,
+    EVERY,
+    USER,
+    Attacker,
+    activity,
+    equals,
+    held,
+    on,
+    question,
+    sets,
+    step,
+    write_activities,
+)
+from support.harness import Bench
+from support.log import logged_events
+
+APPROVED = {"yes": sets(approved=True), "no": sets(approved=False)}
+HELPER = {"triggers": {"workflow": "helper", "passContext": ["target", "approved"]}}
+LAUNCH = step("launch", "Launch it at {{target}}.", condition=equals("approved", True))
+
+
+def write_family(bench: Bench, *items: dict[str, Any]) -> None:
+    """Write a parent that asks before it passes on, and a child with these items."""
+    write_activities(
+        bench,
+        activity("plan", question("deploy", "Deploy to {{target}}?", **APPROVED), to="ship"),
+        activity("ship", step("send", **HELPER)),
+        target="string",
+        approved="boolean",
+    )
+    write_activities(
+        bench, activity("plan", *items), id="helper", target="string", approved="boolean", own=True
+    )
+
+
+class Family:
+    """A parent whose user has said no, and the agent of its child."""
+
+    def __init__(self, bench: Bench, surface: str, **brings: Any) -> None:
+        begins = "navigation" if surface == "navigation" else "session"  # others can only take a child up
+        self.parent = Attacker(bench, begins, USER)
+        self.parent.start(target="staging")
+        self.parent.reach("deploy")
+        assert self.parent.user_decides("deploy", "no") == "Deploy to «staging»?"
+        self.parent.use_decision("deploy", "no")
+        self.parent.walk(">ship")
+        assert self.parent.has_entered("ship")
+        self.agent = Attacker(bench, surface, USER)
+        self._begin(begins, brings)
+
+    def _begin(self, begins: str, brings: dict[str, Any]) -> None:
+        tokens, child = self.parent.tokens, self.agent
+        if begins == "navigation":
+            above = {"parent_state": tokens["state"], "initial_variables": brings}
+            child.call("nav_start", workflow_id="helper", **above)
+            return
+        token = tokens["session_token"]
+        begun = child if child.surface == begins else Attacker(child.bench, begins, USER)
+        begun.call("start_session", workflow_id="helper", agent_id="child", parent_session_token=token)
+        begun.go("plan", variables=brings)
+        token = begun.tokens["session_token"]
+        if child.surface == "execution":
+            child.call("continue_workflow", stateToken=token)
+        elif child.surface == "gated":
+            child.call("start_session", workflow_id="helper", agent_id="child", session_token=token)
+
+    def variables(self, *, child: bool) -> dict[str, Any]:
+        """Return the variables of one of the two."""
+        ledger = self.parent.ledger
+        with ledger.store.reading() as reader:
+            sessions = [it for it in reader.sessions(SessionFilter()) if bool(it.parent_session) is child]
+        position = ledger.position(sessions[0].session_id)
+        assert isinstance(position, Position)
+        return dict(position.state.variables)
+
+    def child_has_done(self, name: str) -> bool:
+        """Say whether the log of the child has this step as done."""
+        ledger = self.parent.ledger
+        with ledger.store.reading() as reader:
+            (child,) = [it for it in reader.sessions(SessionFilter()) if it.parent_session]
+        done = logged_events(ledger.store, child.session_id, "step_completed")
+        return name in [row.event.step for row in done]
+
+
+@on(*EVERY, when=["at its start", "later"])
+def test_a_child_does_not_change_what_its_parents_question_owns(
+    bench: Bench, surface: str, when: str
+) -> None:
+    write_family(bench, step("look"), LAUNCH, step("last"))
+    bent = {"target": "PRODUCTION", "approved": True}
+    family = Family(bench, surface, **(bent if when == "at its start" else {}))
+    family.agent.walk("look", "launch", "last", ">__terminal__", **bent)
+    seen = family.variables(child=True)
+    held(seen["target"] == "staging", f"the user was shown staging, the child has {seen}")
+    held(seen["approved"] is False, "the user's No became a Yes in the child")
+    assert family.child_has_done("last")
+    held(not family.child_has_done("launch"), "the child launched what the user had refused")
+
+
+@on(*CLAIMING, "navigation")
+def test_a_child_does_not_ask_its_own_question_about_another_value(bench: Bench, surface: str) -> None:
+    write_family(bench, question("really", "Really at {{target}}?", yes={}, no={}), step("last"))
+    family = Family(bench, surface)
+    agent, bent = family.agent, {"target": "PRODUCTION"}
+    agent.reach("really")
+    if surface == "navigation":
+        agent.act("respond_to_checkpoint", checkpoint_id="really", reask=bent)
+    elif surface == "session":
+        agent.tell("yield_checkpoint", checkpoint_id="really", reask=bent)
+    else:
+        agent.tell("get_checkpoint", activity_id="plan", checkpoint_id="really", reask=bent)
+    assert agent.waiting("really")
+    held(family.variables(child=True)["target"] == "staging", "the child asks about another target")
+
+
+@on(*EVERY)
+def test_what_a_child_returns_changes_nothing_that_its_parents_question_owns(
+    bench: Bench, surface: str
+) -> None:
+    writes = [{"action": "set", "target": "target", "value": "PRODUCTION"}]
+    writes.append({"action": "set", "target": "approved", "value": True})
+    write_family(bench, step("look", actions=writes), step("last"))
+    family = Family(bench, surface)
+    family.agent.walk("look", "last", ">__terminal__")
+    assert family.variables(child=True)["target"] == "PRODUCTION"
+    seen = family.variables(child=False)
+    held(seen["target"] == "staging", f"the child returned another target: {seen}")
+    held(seen["approved"] is False, "the child returned another answer than the user's")

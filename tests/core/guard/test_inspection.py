@@ -36,6 +36,7 @@ from interlock.core.run.commands import (
     EnterActivity,
     OpenCheckpoint,
     ResolveCheckpoint,
+    StartRun,
     Terms,
 )
 from interlock.core.run.outcomes import Refusal
@@ -200,6 +201,27 @@ def test_a_step_sets_what_a_question_owns_only_after_the_answer() -> None:
     events = story.ack().ack(VERDICT).events
     by_step = e.ContextSet({"approved": False}, by="build")
     assert found(story.plan, after_answer(by_step)(events)) == "I4"
+
+
+@pytest.mark.parametrize(
+    "write",
+    [
+        e.ContextSet({"version": "2.0"}),
+        e.ContextSet({"version": "2.0"}, by="build"),
+        e.ContextSet({"version": "2.0"}, "reask"),
+        e.ContextSet({"version": "2.0"}, "parent"),
+        e.ChildReturned("child", "s1", "completed", {"version": "2.0"}),
+    ],
+)
+def test_a_child_does_not_write_what_a_question_of_its_parent_owns(write: e.Event) -> None:
+    story = given(one_activity(replace(BUILD, actions=(Action("set", "version"),)), SHIP))
+    start = StartRun(EXECUTION, 0, "sha256:0", "test", PRESETS["guided"], passed={"version": "1.0"})
+    owned = replace(start, inherited=("version",))
+    events = story.when(owned).ack().events
+    done = next(index for index, event in enumerate(events) if isinstance(event, e.StepCompleted)) + 1
+    assert found(story.plan, events) is None
+    assert found(story.plan, [*events[:done], write, *events[done:]]) == "I4"
+    assert inspect(story.plan, Audit(), changed(e.RunStarted, inherited=())(events), owned) is not None
 
 
 def test_another_answer_takes_back_what_the_earlier_one_has_set() -> None:

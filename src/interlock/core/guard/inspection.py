@@ -13,6 +13,7 @@ I2  What was shown is what was decided: an answer is to the question that the va
 I3  The channel is strong enough for the terms; never the agent's where the user declined or could be asked.
     A user's answer came with the call, for the very question that it answers.
 I4  What a question owns changes only by its answer, by effects and loops, or by a step declared to set it.
+    What a question of the parent owns, no agent of a child changes.
 I5  A step with a required output is completed with it, or with its gap.
 I6  Terms only tighten, except by the user.
 I7  After the end of a run nothing is recorded but the closing of gaps, the user's only by the user.
@@ -60,7 +61,7 @@ from interlock.core.guard.rendered import APPROVE, entrance, gate_question, inpu
 from interlock.core.guard.rounds import extent, goes_on, is_over, names, outer_names
 from interlock.core.run import events as e
 from interlock.core.run.channels import Channel, Strength, is_at_least, strength
-from interlock.core.run.commands import Answerable, Command, ResolveCheckpoint
+from interlock.core.run.commands import Answerable, Command, ResolveCheckpoint, StartRun
 from interlock.core.run.preferences import (
     AUTONOMY,
     DECISIONS,
@@ -199,7 +200,11 @@ class _Inspection:
             case e.ContextSet():
                 yield from self._written(event)
             case e.ChildReturned():
+                yield from self._inherited(event.sets)
                 yield from self._agents(event.sets)
+            case e.RunStarted():
+                if isinstance(self.command, StartRun) and event.inherited != self.command.inherited:
+                    yield I4("a child begins without what its parent's questions own")
             case _:
                 return
 
@@ -626,6 +631,11 @@ class _Inspection:
 
     def _written(self, event: e.ContextSet) -> Verdict:
         """Judge variables that came with a call, or with a step that is declared to set them."""
+        if event.source == "parent":
+            if self.audit.variables or self.audit.activity is not None:
+                yield I4("a parent passes on at the start, and at no other time")
+        else:
+            yield from self._inherited(event.delta)
         if event.by:
             activity = self.plan.workflow.activity(self.audit.activity)
             step = activity.step(event.by) if activity is not None else None
@@ -635,6 +645,11 @@ class _Inspection:
             self.reasked = {name for name in event.delta if self.audit.owner_of(name) is not None}
         else:
             yield from self._agents(event.delta)
+
+    def _inherited(self, delta: Variables) -> Verdict:
+        for name in self.audit.inherited:
+            if name in delta and self.audit.variables.get(name) != delta[name]:
+                yield I4(f"'{name}' is written, and a question of the parent owns it")
 
     def _agents(self, delta: Variables) -> Verdict:
         """An agent writes nothing that a question owns, and nothing that only answers set."""

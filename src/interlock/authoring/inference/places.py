@@ -17,7 +17,8 @@ from interlock.authoring.compile.items import CompileDraft
 from interlock.authoring.diagnostics.codes import did_you_mean
 from interlock.authoring.inference.prose import names_gate, uses_answer
 from interlock.core.definition.conditions import tests_of, variables_of
-from interlock.core.definition.prompts import text_of, variables_in
+from interlock.core.definition.expressions import variables_in
+from interlock.core.definition.prompts import text_of
 from interlock.core.definition.workflow import Action, Activity, Gate, Item, Loop, Step, Workflow, walk
 
 Side = Literal["before", "after", "end of"]

@@ -16,7 +16,7 @@ from interlock.authoring.compile.items import CompileDraft
 from interlock.authoring.diagnostics.codes import INFERRED
 from interlock.authoring.inference.prose import names_set_in
 from interlock.core.definition.conditions import Compare
-from interlock.core.definition.prompts import variables_in
+from interlock.core.definition.expressions import variables_in
 from interlock.core.definition.workflow import Action, Activity, Effect, Item, Loop, Step, Workflow, walk
 
 

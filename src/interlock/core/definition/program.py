@@ -14,6 +14,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from interlock.core.definition.conditions import Condition, Scope, holds, tests_of
+from interlock.core.definition.expressions import root
 from interlock.core.definition.workflow import (
     Activity,
     Contract,
@@ -90,7 +91,6 @@ class Plan:
         self.workflow = workflow
         self.defaults = workflow.defaults()
         self.types = {known.name: known.type for known in workflow.variables if known.typed}
-        self.decided_only: Mapping[str, str] | None = None  # see `decided_only` in core/variables/roots.py
         self._programs: dict[str, Program] = {}
 
     def program(self, activity_id: str) -> Program:
@@ -135,9 +135,30 @@ class Plan:
         gates = [gate for activity in self.workflow.activities for gate in activity.gates() if gate.required]
         for gate in gates:
             for sets in (option.effect.set_variables for option in gate.options):
-                for root in {name.partition(".")[0] for name in sets}:
-                    setting[root] = (*setting.get(root, ()), (gate, sets))
+                for name in {root(path) for path in sets}:
+                    setting[name] = (*setting.get(name, ()), (gate, sets))
         return setting
+
+    @cached_property
+    def decided_only(self) -> Mapping[str, str]:
+        """The variables that only answers to required gates set, each with such a gate (rule 26).
+
+        Not those that steps or inputs supply, questions show, or loops, modes and their own gates go by.
+        """
+        activities = self.workflow.activities
+        items = [item for activity in activities for item in walk(activity.items)]
+        steps = [item for item in items if isinstance(item, Step)]
+        supplied = {root(need.key or "") for step in steps for need in step.user_input}
+        supplied |= {root(mode.activation_variable) for mode in self.workflow.modes}
+        supplied |= {root(path) for gate in items if isinstance(gate, Gate) for path in gate.text_paths()}
+        supplied |= {root(str(loop.items or loop.count)) for loop in items if isinstance(loop, Loop)}
+        return {
+            name: deciding[0][0].id
+            for name, deciding in self.decisions.items()
+            if name not in supplied
+            and not any(step.sets(name) for step in steps)
+            and all(name in gate.only_sets for gate, _ in deciding)
+        }
 
     def produced(self, step: Step, scope: Scope) -> dict[str, tuple[Json, ...]]:
         """Return what a step is declared to set and a condition reads, with the values compared (rule 31)."""

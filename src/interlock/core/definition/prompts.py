@@ -9,6 +9,7 @@ import msgspec
 from msgspec.structs import replace
 
 from interlock.core.definition.conditions import Scope, holds
+from interlock.core.definition.expressions import EXPRESSION, PATH, variables_in
 from interlock.core.definition.program import Plan
 from interlock.core.definition.quoting import most_of_each, quoted
 from interlock.core.definition.workflow import (
@@ -25,10 +26,7 @@ from interlock.core.definition.workflow import (
 from interlock.core.run.state import CapabilityStatus, Remark, RunState
 from interlock.core.values import Json, Missing
 
-_PATH = r"([A-Za-z_][\w-]*(?:\.[\w-]+)*)"
-_EXPRESSION = re.compile(rf"\{{\{{\s*{_PATH}\s*\}}\}}")
-
-_EITHER = re.compile(rf"\{{(?:\{{\s*{_PATH}\s*\}}\}}|(?<![{{$]\{{){_PATH}\}}(?!\}}))")
+_EITHER = re.compile(rf"\{{(?:\{{\s*{PATH}\s*\}}\}}|(?<![{{$]\{{){PATH}\}}(?!\}}))")
 _PLAIN = re.compile(r"[^\"\\\n\r]*")  # what cannot end a quoted string
 _WORD = re.compile(r"[A-Za-z0-9_.-]{1,40}")
 MOST_FILLED = 200
@@ -79,7 +77,7 @@ def _interpolated(text: str, scope: Scope, written: Callable[[str], str]) -> str
         value = scope.value(match[1])
         return f"[unset: {match[1]}]" if isinstance(value, Missing) else written(text_of(value))
 
-    return _EXPRESSION.sub(shown, text)
+    return EXPRESSION.sub(shown, text)
 
 
 def filled(text: str, scope: Scope) -> str:
@@ -117,11 +115,6 @@ def filled_value(value: Json, scope: Scope) -> Json:
     if isinstance(value, Mapping):
         return {name: filled_value(member, scope) for name, member in value.items()}
     return value
-
-
-def variables_in(text: str) -> Iterator[str]:
-    """Yield the paths of the variables that a text interpolates."""
-    return (match[1] for match in _EXPRESSION.finditer(text))
 
 
 def text_of(value: Json) -> str:

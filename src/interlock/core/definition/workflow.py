@@ -11,7 +11,8 @@ from typing import Literal, TypeAlias
 
 from msgspec import Struct, field
 
-from interlock.core.definition.conditions import Condition
+from interlock.core.definition.conditions import Condition, variables_of
+from interlock.core.definition.expressions import root, variables_in
 from interlock.core.json_schema import example_of
 from interlock.core.run.preferences import Preferences
 from interlock.core.values import Json
@@ -239,6 +240,27 @@ class Gate(Value, frozen=True, tag="gate"):
 
     def option(self, option_id: str) -> Option | None:
         return next((option for option in self.options if option.id == option_id), None)
+
+    def text_paths(self) -> Iterator[str]:
+        """Yield the paths that the texts of its question interpolate."""
+        yield from variables_in(self.name)
+        yield from variables_in(self.message)
+        for option in self.options:
+            yield from variables_in(option.label)
+            yield from variables_in(option.description or "")
+
+    def shown_paths(self) -> Iterator[str]:
+        """Yield the paths that its question interpolates: in its texts, and in what its options set."""
+        yield from self.text_paths()
+        for option in self.options:
+            for value in option.effect.set_variables.values():
+                yield from variables_in(value) if isinstance(value, str) else ()
+
+    @property
+    def only_sets(self) -> frozenset[str]:
+        """The variables that its answers set, and that neither its question shows nor its condition reads."""
+        seen = {root(path) for path in (*self.shown_paths(), *variables_of(self.condition))}
+        return frozenset(root(name) for option in self.options for name in option.effect.set_variables) - seen
 
 
 class Loop(Value, frozen=True, tag="loop"):

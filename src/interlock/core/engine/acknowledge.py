@@ -63,9 +63,8 @@ def acknowledge(plan: Plan, state: RunState, ack: AcknowledgeStep) -> Decided | 
     if ack.step is not None:
         draft.take_expired_open()
         pending = draft.skip_optional(until=ack.step) if ack.policy.exits == "offered" else draft.settle()
-    if not isinstance(
-        pending, (NeedAnswer, Done)
-    ):  # what comes with an answer changes nothing that was asked
+    # what comes with an answer changes nothing that was asked
+    if not isinstance(pending, (NeedAnswer, Done)):
         draft.take(ack.variables, decided=bool(ack.decisions))
     draft.receive(ack.output)
     match pending:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from interlock.core.definition.conditions import describe, holds
+from interlock.core.definition.expressions import root
 from interlock.core.definition.program import END, Plan
 from interlock.core.definition.workflow import Gate
 from interlock.core.engine.acknowledge import input_required
@@ -29,7 +30,7 @@ from interlock.core.run.outcomes import Code, Decided, NeedAnswer, NeedInput, Re
 from interlock.core.run.questions import Unanswered
 from interlock.core.run.state import OpenGate, RunState, instance
 from interlock.core.values import Json, Variables
-from interlock.core.variables.roots import root, unset_in_question
+from interlock.core.variables.roots import unset_in_question
 
 CLOCKS_DIFFER_MS = 60_000  # at most, on machines that share a store
 

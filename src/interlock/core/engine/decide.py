@@ -53,7 +53,7 @@ from interlock.core.run.outcomes import (
 from interlock.core.run.state import RunState, instance
 from interlock.core.run.surface_policy import EXECUTION
 from interlock.core.values import Variables
-from interlock.core.variables.roots import only_set, unset_in_question
+from interlock.core.variables.roots import unset_in_question
 from interlock.core.variables.typed_values import sound
 from interlock.core.variables.writes import KEPT, owners, unowned
 
@@ -233,7 +233,7 @@ def _shown_again(draft: Draft, values: Variables, command: _Progress) -> e.Quest
     owner, found = state.shown.get(path), find_gate(plan, state, gate_id)
     if isinstance(command, OpenCheckpoint) and command.gate != gate_id:
         return f"{named} belongs to checkpoint {questions}, and not to '{command.gate}'."
-    if found is not None and not values.keys().isdisjoint(only_set(found.gate)):
+    if found is not None and not values.keys().isdisjoint(found.gate.only_sets):
         return f"{named} is set by the answer to checkpoint {questions}, and by nothing else."
     if owner is None or owner.visit != state.visit or found is None or state.exit_to is not None:
         return (

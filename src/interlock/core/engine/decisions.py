@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from interlock.core.definition.expressions import variables_in
 from interlock.core.definition.program import Plan
-from interlock.core.definition.prompts import unset_in_effect, variables_in
+from interlock.core.definition.prompts import unset_in_effect
 from interlock.core.definition.workflow import Gate, Step, UserInput
 from interlock.core.engine.gates import question_of
 from interlock.core.run import events as e

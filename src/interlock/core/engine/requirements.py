@@ -12,8 +12,9 @@ from msgspec import Struct
 
 from interlock.core.definition.conditions import Scope
 from interlock.core.definition.criteria import failed_checks, requirement
+from interlock.core.definition.expressions import root, variables_in
 from interlock.core.definition.program import Plan, confirmation
-from interlock.core.definition.prompts import choices_of, question_text, text_of, variables_in
+from interlock.core.definition.prompts import choices_of, question_text, text_of
 from interlock.core.definition.workflow import Capability, Contract, Option, Step, UserInput
 from interlock.core.engine.decisions import (
     DECISION,
@@ -45,7 +46,7 @@ from interlock.core.run.reasons import (
 )
 from interlock.core.run.state import CapabilityStatus, RunState, instance
 from interlock.core.values import Json, Missing
-from interlock.core.variables.roots import input_roots, root
+from interlock.core.variables.roots import input_roots
 from interlock.core.variables.typed_values import fitting, placeholder
 from interlock.core.variables.writes import input_id, restored
 

@@ -12,8 +12,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from interlock.core.definition.conditions import describe, holds, unset_in
+from interlock.core.definition.expressions import root, variables_in
 from interlock.core.definition.program import END, AskGate, ConfirmStep, DoStep, EnterLoop, Plan, RepeatLoop
-from interlock.core.definition.prompts import variables_in
 from interlock.core.definition.workflow import Action, Gate, Step
 from interlock.core.engine.evolve import evolve
 from interlock.core.engine.gates import (
@@ -44,7 +44,7 @@ from interlock.core.run.outcomes import (
 from interlock.core.run.state import RunState, instance
 from interlock.core.run.surface_policy import SurfacePolicy
 from interlock.core.values import Json, Missing
-from interlock.core.variables.roots import input_roots, root, unset_in_question
+from interlock.core.variables.roots import input_roots, unset_in_question
 from interlock.core.variables.typed_values import example_of, fitting
 
 MOST_EVENTS = 10_000
@@ -150,9 +150,8 @@ def next_event(plan: Plan, state: RunState, policy: SurfacePolicy, now: int) -> 
         case DoStep(step=step):
             key, condition = instance(state, step.id), step.condition
             if holds(condition, scope):
-                waits = (
-                    policy.exits != "taken"
-                )  # on execution a question waits from the first blocked attempt
+                # on execution a question waits from the first blocked attempt
+                waits = policy.exits != "taken"
                 return NeedStep(key, step, asked_inputs(plan, state, step) if waits else ())
             if following == f"confirm:{step.id}":
                 following = program.after(following)  # a skipped step is not confirmed

@@ -37,6 +37,7 @@ from typing import Literal, TypeAlias, assert_never, get_args
 from msgspec import Struct
 
 from interlock.core.definition.conditions import Scope, holds
+from interlock.core.definition.expressions import root
 from interlock.core.definition.program import (
     END,
     AskGate,
@@ -73,7 +74,7 @@ from interlock.core.run.preferences import (
 )
 from interlock.core.run.questions import Question
 from interlock.core.values import Json, Variables
-from interlock.core.variables.roots import decided_only, root, wanted_by_absence
+from interlock.core.variables.roots import wanted_by_absence
 from interlock.core.variables.typed_values import fitting
 
 Invariant = Literal["I1", "I2", "I3", "I4", "I5", "I6", "I7", "I8", "I9"]
@@ -654,7 +655,7 @@ class _Inspection:
     def _agents(self, delta: Variables) -> Verdict:
         """An agent writes nothing that a question owns, and nothing that only answers set."""
         for name, value in delta.items():
-            owner = self.audit.owner_of(root(name)) or decided_only(self.plan).get(root(name))
+            owner = self.audit.owner_of(root(name)) or self.plan.decided_only.get(root(name))
             if owner is not None and self.audit.variables.get(name) != value:
                 yield I4(f"'{name}' is written, and question '{owner}' owns it")
 

@@ -12,12 +12,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from msgspec import Struct
 
 from interlock.core.definition.conditions import Condition, Not, holds, is_known_false, unset_in, variables_of
+from interlock.core.definition.expressions import root, variables_in
 from interlock.core.definition.program import END, AskGate, ConfirmStep, DoStep, Op, Plan
-from interlock.core.definition.prompts import variables_in
 from interlock.core.definition.workflow import TERMINAL, Activity, Transition
 from interlock.core.guard.audit import Audit
 from interlock.core.values import merged
-from interlock.core.variables.roots import root
 
 
 class _Way(Struct, frozen=True):

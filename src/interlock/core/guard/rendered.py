@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from interlock.core.definition.conditions import Scope, variables_of
+from interlock.core.definition.expressions import root, variables_in
 from interlock.core.definition.program import ENTRANCE, Plan
-from interlock.core.definition.prompts import question_text, rendered_option, variables_in
+from interlock.core.definition.prompts import question_text, rendered_option
 from interlock.core.definition.workflow import Gate, Option, Step, UserInput, Workflow
 from interlock.core.run.questions import Question
 from interlock.core.values import Missing
-from interlock.core.variables.roots import root, wanted_by_absence
+from interlock.core.variables.roots import wanted_by_absence
 
 APPROVE = "approve"
 _APPROVAL = (Option(APPROVE, "Approve"), Option("reject", "Reject"))

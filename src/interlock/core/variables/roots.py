@@ -5,7 +5,7 @@ A write replaces a variable whole, so that a question owns the whole of what it 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable
 
 from interlock.core.definition.conditions import (
     AllOf,
@@ -16,15 +16,10 @@ from interlock.core.definition.conditions import (
     Scope,
     variables_of,
 )
+from interlock.core.definition.expressions import root, variables_in
 from interlock.core.definition.program import Plan
-from interlock.core.definition.prompts import variables_in
-from interlock.core.definition.workflow import Gate, Loop, Step, UserInput, Workflow, walk
+from interlock.core.definition.workflow import Gate, Step, UserInput, Workflow
 from interlock.core.values import Missing
-
-
-def root(path: str) -> str:
-    """The variable that a path leads into."""
-    return path.partition(".")[0]
 
 
 def gate_roots(plan: Plan, scope: Scope, gate: Gate, confirms: Step | None = None) -> tuple[str, ...]:
@@ -32,7 +27,7 @@ def gate_roots(plan: Plan, scope: Scope, gate: Gate, confirms: Step | None = Non
 
     What the text names and nobody has set is not shown, so that it can still be sent.
     """
-    shown = list(_shown_paths(gate))
+    shown = list(gate.shown_paths())
     set_by_options = [name for option in gate.options for name in option.effect.set_variables]
     paths = [*shown, *set_by_options, *variables_of(gate.condition)]
     if confirms is not None and not isinstance(confirms.confirm, bool):
@@ -41,59 +36,13 @@ def gate_roots(plan: Plan, scope: Scope, gate: Gate, confirms: Step | None = Non
     return tuple(name for name in _with_modes(plan.workflow, paths) if name not in unset)
 
 
-def only_set(gate: Gate) -> frozenset[str]:
-    """Name what answers to a gate set, and neither its text shows nor its condition reads."""
-    seen = {root(path) for path in (*_shown_paths(gate), *variables_of(gate.condition))}
-    return frozenset(root(name) for option in gate.options for name in option.effect.set_variables) - seen
-
-
-def decided_only(plan: Plan) -> Mapping[str, str]:
-    """Name the variables that only answers to required gates set, each with such a gate (rule 26).
-
-    Not those that steps or inputs supply, questions show, or loops, modes and their own gates go by.
-    """
-    if plan.decided_only is None:
-        activities = plan.workflow.activities
-        steps = [step for activity in activities for step in activity.steps()]
-        gates = [gate for activity in activities for gate in activity.gates()]
-        supplied = {root(need.key or "") for step in steps for need in step.user_input}
-        supplied |= {root(mode.activation_variable) for mode in plan.workflow.modes}
-        supplied |= {root(path) for gate in gates for path in _text_paths(gate)}
-        items = (item for activity in activities for item in walk(activity.items))
-        supplied |= {root(str(loop.items or loop.count)) for loop in items if isinstance(loop, Loop)}
-        plan.decided_only = {
-            name: deciding[0][0].id
-            for name, deciding in plan.decisions.items()
-            if name not in supplied
-            and not any(step.sets(name) for step in steps)
-            and all(name in only_set(gate) for gate, _ in deciding)
-        }
-    return plan.decided_only
-
-
-def _shown_paths(gate: Gate) -> Iterator[str]:
-    """Yield the paths that a gate's question interpolates: in its texts, and in what its options set."""
-    yield from _text_paths(gate)
-    for option in gate.options:
-        for value in option.effect.set_variables.values():
-            yield from variables_in(value) if isinstance(value, str) else ()
-
-
-def _text_paths(gate: Gate) -> Iterator[str]:
-    yield from variables_in(gate.name)
-    yield from variables_in(gate.message)
-    for option in gate.options:
-        yield from variables_in(option.label)
-        yield from variables_in(option.description or "")
-
-
 def unset_in_question(scope: Scope, gate: Gate) -> tuple[str, ...]:
     """Return the paths that the texts of a gate's question show and nobody has set.
 
     One whose absence makes the question apply comes with the answer. An effect that lacks one stores nothing.
     """
     asked_for = wanted_by_absence(gate.condition)
-    missing = (path for path in _text_paths(gate) if isinstance(scope.value(path), Missing))
+    missing = (path for path in gate.text_paths() if isinstance(scope.value(path), Missing))
     return tuple(dict.fromkeys(path for path in missing if root(path) not in asked_for))
 
 

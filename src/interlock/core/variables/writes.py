@@ -14,7 +14,7 @@ from interlock.core.definition.workflow import Gate, Step, UserInput
 from interlock.core.run.notices import Notice
 from interlock.core.run.state import Owner, RunState, question_path
 from interlock.core.values import MISSING, Json, Variables
-from interlock.core.variables.roots import decided_only, input_roots, wanted_by_absence
+from interlock.core.variables.roots import input_roots, wanted_by_absence
 from interlock.core.variables.typed_values import fitting, sound
 
 KEPT = "USER_VALUE_KEPT"
@@ -41,7 +41,7 @@ def barred(plan: Plan, state: RunState, lacking: Collection[str] = ()) -> set[st
     `lacking` is what the waiting question shows and nobody has set, also of a loop's own names (rule 30).
     """
     rounds = rounds_of(plan, state).keys() - lacking
-    return {*owners(state), *state.inherited, *decided_only(plan), *rounds}
+    return {*owners(state), *state.inherited, *plan.decided_only, *rounds}
 
 
 def rounds_of(plan: Plan, state: RunState) -> dict[str, str]:
@@ -108,7 +108,7 @@ def _only_setter(plan: Plan, state: RunState, name: str) -> str:
     """Say what alone sets a variable that belongs to no question here; empty if an agent may."""
     if name in state.inherited:
         return "the parent passes it on as its user saw or decided it"
-    if gate := decided_only(plan).get(name):
+    if gate := plan.decided_only.get(name):
         return f"only an answer to checkpoint '{gate}' sets it"
     loop = rounds_of(plan, state).get(name)
     return f"loop '{loop}' sets it for each round" if loop else ""

@@ -17,8 +17,8 @@ from interlock.core.definition.conditions import (
     unset_in,
     variables_of,
 )
+from interlock.core.definition.expressions import variables_in
 from interlock.core.definition.program import Plan
-from interlock.core.definition.prompts import variables_in
 from interlock.core.definition.workflow import (
     TERMINAL,
     Activity,

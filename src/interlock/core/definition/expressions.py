@@ -1,0 +1,19 @@
+"""What texts interpolate: `{{a.b}}`, a path into a variable (rule 32)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+PATH = r"([A-Za-z_][\w-]*(?:\.[\w-]+)*)"
+EXPRESSION = re.compile(rf"\{{\{{\s*{PATH}\s*\}}\}}")
+
+
+def variables_in(text: str) -> Iterator[str]:
+    """Yield the paths of the variables that a text interpolates."""
+    return (match[1] for match in EXPRESSION.finditer(text))
+
+
+def root(path: str) -> str:
+    """The variable that a path leads into: `a` of `a.b`."""
+    return path.partition(".")[0]

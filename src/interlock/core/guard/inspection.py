@@ -348,6 +348,10 @@ class _Inspection:
         question = asked.question
         if event.shown != question.digest or event.question != question.text:
             yield I2(f"the answer to '{event.key}' is to another question than the variables make")
+        if (event.how == "given") is not (asked.gate is None):
+            yield I1(f"'{event.key}' is recorded as '{event.how}', and is a question of another kind")
+        if event.how in ("dismissed", "assumed", "auto_advanced") and event.channel != "server":
+            yield I1(f"'{event.key}' is recorded as '{event.how}', and was answered by '{event.channel}'")
         if event.channel == "server":
             yield from self._without_user(event, asked)
         else:

@@ -135,11 +135,9 @@ def _gate_in(path: str) -> str:
 def may_set(plan: Plan, state: RunState, step: Step, name: str) -> bool:
     """Say whether a step that is completed may set what questions own: each stands before it."""
     questions = owners(state).get(name, [])
-    if (
-        not step.sets(name)
-        or name in state.inherited
-        or any(_is_open(state, owner) for _, owner in questions)
-    ):
+    if not step.sets(name) or name in state.inherited or name in rounds_of(plan, state):
+        return False
+    if any(_is_open(state, owner) for _, owner in questions):
         return False
     return all(_stands_after(plan, state, step, path, owner) for path, owner in questions)
 

@@ -42,7 +42,7 @@ from interlock.core.run.commands import (
 from interlock.core.run.outcomes import Refusal
 from interlock.core.run.output import Output
 from interlock.core.run.preferences import PRESETS, Preferences
-from interlock.core.run.surface_policy import EXECUTION, GATED, SESSION
+from interlock.core.run.surface_policy import EXECUTION, GATED, SESSION, SurfacePolicy
 from support.story import Story, activities, given, one_activity, only
 
 OPTIONS = (Option("yes", "Yes", effect=Effect({"approved": True})), Option("no", "No"))
@@ -206,6 +206,32 @@ def test_a_step_sets_what_a_question_owns_only_after_the_answer() -> None:
     events = story.ack().ack(VERDICT).events
     by_step = e.ContextSet({"approved": False}, by="build")
     assert found(story.plan, after_answer(by_step)(events)) == "I4"
+
+
+@pytest.mark.parametrize("by", ["", "build"])
+@pytest.mark.parametrize("name", ["thing", "currentIndex", "currentIteration"])
+def test_an_agent_writes_none_of_the_names_of_a_round(name: str, by: str) -> None:
+    build = replace(BUILD, actions=(Action("set", name),))
+    loop = Loop("each", "Each", "forEach", (build, DEPLOY), items="things", item_var="thing")
+    story = given(one_activity(loop)).start(things=["a", "b"])
+    events = story.ack(**{name: 9}).events
+    assert story.state.variables[name] != 9, "rule 30"
+    assert found(story.plan, events) is None
+    assert found(story.plan, [*events, e.ContextSet({name: 9}, by=by)]) == "I4"
+
+
+@pytest.mark.parametrize("policy", [EXECUTION, SESSION])
+def test_what_a_waiting_question_shows_of_a_round_may_be_sent(policy: SurfacePolicy) -> None:
+    gate = Gate("good", "Good", "Is {{thing.name}} good?", OPTIONS[1:])
+    loop = Loop("each", "Each", "forEach", (gate, DEPLOY), items="things", item_var="thing")
+    story = given(one_activity(loop), policy).start(things=[{}])
+    if policy is SESSION:
+        story.when(EnterActivity(SESSION, story.now, Terms(), "main"))
+        story.when(OpenCheckpoint(SESSION, story.now, Terms(), "good", variables={"thing": {"name": "x"}}))
+    else:
+        story.ack(thing={"name": "x"})
+    assert story.state.variables["thing"] == {"name": "x"}
+    assert found(story.plan, story.events) is None
 
 
 @pytest.mark.parametrize(

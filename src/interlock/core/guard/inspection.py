@@ -13,7 +13,7 @@ I2  What was shown is what was decided: an answer is to the question that the va
 I3  The channel is strong enough for the terms; never the agent's where the user declined or could be asked.
     A user's answer came with the call, for the very question that it answers.
 I4  What a question owns changes only by its answer, by effects and loops, or by a step declared to set it.
-    What a question of the parent owns, no agent of a child changes.
+    What a question of the parent owns, no agent of a child changes, nor the names of a loop's round.
 I5  A step with a required output is completed with it, or with its gap.
 I6  Terms only tighten, except by the user.
 I7  After the end of a run nothing is recorded but the closing of gaps, the user's only by the user.
@@ -59,7 +59,7 @@ from interlock.core.guard.leaving import (
     past_skipped,
 )
 from interlock.core.guard.rendered import APPROVE, entrance, gate_question, input_id, input_question, lacking
-from interlock.core.guard.rounds import extent, goes_on, is_over, names, outer_names
+from interlock.core.guard.rounds import extent, goes_on, is_over, names, outer_names, own_names
 from interlock.core.run import events as e
 from interlock.core.run.channels import Channel, Strength, is_at_least, strength
 from interlock.core.run.commands import Answerable, Command, ResolveCheckpoint, StartRun
@@ -646,6 +646,7 @@ class _Inspection:
             step = activity.step(event.by) if activity is not None else None
             if step is None or event.by != self.completed or not all(map(step.sets, event.delta)):
                 yield I4(f"step '{event.by}' writes what it is not declared to set, or is not completed here")
+            yield from self._of_rounds(event.delta, own_names(self.plan, self.audit))
         elif event.source == "reask":
             self.reasked = {name for name in event.delta if self.audit.owner_of(name) is not None}
         else:
@@ -657,11 +658,31 @@ class _Inspection:
                 yield I4(f"'{name}' is written, and a question of the parent owns it")
 
     def _agents(self, delta: Variables) -> Verdict:
-        """An agent writes nothing that a question owns, and nothing that only answers set."""
+        """An agent writes nothing that a question owns, or that only answers or the rounds of loops set."""
+        yield from self._of_rounds(delta, own_names(self.plan, self.audit) - self._waited_for())
         for name, value in delta.items():
             owner = self.audit.owner_of(root(name)) or self.plan.decided_only.get(root(name))
             if owner is not None and self.audit.variables.get(name) != value:
                 yield I4(f"'{name}' is written, and question '{owner}' owns it")
+
+    def _of_rounds(self, delta: Variables, names: set[str]) -> Verdict:
+        for name in names & delta.keys():
+            if self.audit.variables.get(name) != delta[name]:
+                yield I4(f"'{name}' is written, and a loop sets it for each round")
+
+    def _waited_for(self) -> set[str]:
+        """What the question or the loop that is due lacks: an agent sends it, also for a loop's own names."""
+        op, late = self.due(), [found.gate for key in self.audit.passed if (found := self._find(key))]
+        match op:
+            case EnterLoop(loop=loop) if extent(loop, self.scope) is None:
+                return {root(str(loop.items or loop.count or "items"))}
+            case AskGate(gate=gate) | ConfirmStep(gate=gate):
+                asked: Sequence[Gate | UserInput] = (gate,)
+            case DoStep(step=step):
+                asked = step.user_input
+            case _:
+                asked = late
+        return {root(path) for source in asked for path in lacking(self.scope, source)}
 
     def _typed(self, written: Variables) -> Verdict:
         for name, value in written.items():

@@ -73,6 +73,13 @@ def names(plan: Plan, loop: Loop, number: int, items: tuple[Json, ...]) -> dict[
     return {**dict.fromkeys(written), **fitting(plan, written)}
 
 
+def own_names(plan: Plan, audit: Audit) -> set[str]:
+    """The names that the loops around the run set for each round."""
+    ops = plan.program(audit.activity).ops if audit.activity and audit.rounds else {}
+    heads = (ops[f"loop:{round_.loop}"] for round_ in audit.rounds)
+    return {name for head in heads if isinstance(head, EnterLoop) for name in head.loop.variables()}
+
+
 def outer_names(plan: Plan, audit: Audit, loop: Loop) -> dict[str, Json]:
     """The names of the loops around one that is left, which hold again."""
     outer: dict[str, Json] = {}

@@ -11,6 +11,7 @@ from support.attacker import (
     EVERY,
     USER,
     Attacker,
+    accepts,
     activity,
     equals,
     held,
@@ -367,3 +368,46 @@ def test_search_a_setter_before_its_gate_does_not_change_what_the_gate_decided(
     assert agent.has_done("send")
     held(agent.variables["approved"] is False, "a step before the gate undid its answer")
     held(not agent.has_done("launch"), "launched although the user said no")
+
+
+NOWHERE = {"told": {}, "nowhere": {}}
+NO_ADDRESS = {"type": "simple", "variable": "address", "operator": "notExists"}
+PUBLISH = step(
+    "publish",
+    "Publish to {{address}}.",
+    condition={"type": "simple", "variable": "address", "operator": "exists"},
+)
+
+
+@on(*EVERY, by=["inbox", "form"])
+def test_an_agent_adds_nothing_to_what_the_user_has_answered(bench: Bench, surface: str, by: str) -> None:
+    """The question asks for an address by its absence; who answers does not see what the agent brings."""
+    asked = question("where", "Where may it be published?", condition=NO_ADDRESS, **NOWHERE)
+    write_activities(bench, activity("plan", asked, step("prepare"), PUBLISH, step("last")), address="string")
+    agent = Attacker(bench, surface, USER if by == "inbox" else AUTO)
+    agent.start()
+    agent.reach("where")
+    evil = {"address": "http://evil"}
+    if by == "form":
+        assert agent.respond_with_forms("where", "nowhere", accepts("nowhere"), **evil)
+    else:
+        agent.respond("where", "nowhere", **evil)
+        agent.user_decides("where", "nowhere")
+        agent.use_decision("where", "nowhere", **evil)
+    if surface == "session":
+        agent.tell("resume_checkpoint", variables=evil)
+    agent.walk("prepare", "publish", "last", ">__terminal__", **evil)
+    assert agent.has_done("last")
+    assert [answer.option for answer in agent.decisions("where")] == ["nowhere"]
+    held(not agent.has_done("publish"), f"published, which the user did not decide: {agent.variables}")
+
+
+@on(*EVERY)
+def test_an_agent_that_reports_the_answer_brings_what_was_asked_for(bench: Bench, surface: str) -> None:
+    asked = question("where", "Where may it be published?", condition=NO_ADDRESS, **NOWHERE)
+    write_activities(bench, activity("plan", asked, PUBLISH, step("last")), address="string")
+    agent = Attacker(bench, surface)
+    agent.start()
+    agent.reach("where")
+    agent.respond("where", "told", address="http://here")
+    assert agent.variables["address"] == "http://here"

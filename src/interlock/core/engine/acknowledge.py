@@ -25,7 +25,7 @@ from interlock.core.engine.paths.exits import exits
 from interlock.core.engine.requirements import DIVERGENCE, examine, observations
 from interlock.core.engine.settle import CIRCLE, REST, consequences, sets_of
 from interlock.core.run import events as e
-from interlock.core.run.commands import AcknowledgeStep, Decision, EnterActivity
+from interlock.core.run.commands import AcknowledgeStep, Decision, EnterActivity, Terms
 from interlock.core.run.notices import Notice, Notices
 from interlock.core.run.outcomes import (
     Awaited,
@@ -106,12 +106,12 @@ def _blocked(
 
 
 def kept_when_blocked(
-    plan: Plan, state: RunState, need: Awaited, variables: Variables
+    plan: Plan, state: RunState, need: Awaited, variables: Variables, terms: Terms
 ) -> tuple[dict[str, Json], list[Notice]]:
     """Separate what a blocked call has sent for the next one from what is ignored, and say so (rule 19)."""
     later: set[str] = set()
     match need:
-        case NeedAnswer(gate=gate):
+        case NeedAnswer(gate=gate, key=key) if not waits_for_user(state, key, terms):
             later.update(brought_with(plan, state, gate, variables))
         case NeedStep(step=step):
             later.update(name for name in variables if may_set(plan, state, step, name))
@@ -300,7 +300,8 @@ def _answer_gate(
     if isinstance(decision, Blocker):
         if not draft.take_expired(need.gate, need.key, need.opened_at, need.confirms):
             question = question_of(draft.plan, draft.state, need.gate, need.confirms)
-            draft.notices.extend(kept_when_blocked(draft.plan, settled, need, ack.variables)[1])
+            _, ignored = kept_when_blocked(draft.plan, settled, need, ack.variables, ack.terms)
+            draft.notices.extend(ignored)
             return _blocked(draft, settled, need, decision, unanswered=(Unanswered(need.key, question),))
         draft.take(ack.variables)
         return draft.decided()

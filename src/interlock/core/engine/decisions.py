@@ -88,7 +88,8 @@ def resolved(
 ) -> e.GateResolved:
     """The record of a decision, with the effects of the chosen option.
 
-    `brings` are the variables that came with the answer: those whose absence it asks for belong to it.
+    `brings` are the variables that came with the call: those whose absence it asks for belong to the answer
+    that an agent reports. A user who answers sees none of them.
     `revise` makes the step pending again; before the step was done, the run stays where it is.
     """
     question = question_of(plan, state, gate, confirms)
@@ -97,7 +98,8 @@ def resolved(
     declared = gate.option(decision.option) if decision else None
     scope = plan.scope(state.variables)
     effects = effect.set_variables if effect else {}
-    sets = {**(brought_with(plan, state, gate, brings) if option else {}), **fitting(plan, effects)}
+    is_reported = option is not None and decision is not None and decision.channel == "agent"
+    sets = {**(brought_with(plan, state, gate, brings) if is_reported else {}), **fitting(plan, effects)}
     values = declared.effect.set_variables.values() if declared else ()
     following = None
     if confirms is not None and decision is not None and decision.option == "revise":

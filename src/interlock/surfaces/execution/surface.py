@@ -142,7 +142,7 @@ class ExecutionSurface(LedgerSurface):
             return of_refusal(decided) if isinstance(decided, Refusal) else decided
         view = attempt.view(decided, terms)
         response = answer(view)
-        kept, _ = kept_when_blocked(attempt.plan, decided.state, decided.awaited, variables)
+        kept, _ = kept_when_blocked(attempt.plan, decided.state, decided.awaited, variables, terms)
         attempt.record(
             decided,
             response,

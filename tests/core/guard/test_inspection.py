@@ -208,6 +208,14 @@ def test_a_step_sets_what_a_question_owns_only_after_the_answer() -> None:
     assert found(story.plan, after_answer(by_step)(events)) == "I4"
 
 
+def test_what_is_asked_for_by_its_absence_comes_only_with_a_report() -> None:
+    absent = replace(SHIP, message="Ship it?", condition=Compare("url", "notExists", None))
+    story = given(one_activity(absent, DEPLOY)).start().ack(VERDICT, url="here")
+    assert story.state.variables["url"] == "here"
+    assert found(story.plan, story.events) is None
+    assert found(story.plan, changed(e.GateResolved, channel="console")(story.events)) == "I4"
+
+
 @pytest.mark.parametrize("by", ["", "build"])
 @pytest.mark.parametrize("name", ["thing", "currentIndex", "currentIteration"])
 def test_an_agent_writes_none_of_the_names_of_a_round(name: str, by: str) -> None:

@@ -446,6 +446,8 @@ class _Inspection:
         declared = fitting(self.plan, effect.set_variables)
         brought = event.sets.keys() - declared.keys()  # what the question asks for by its absence
         asks_for = wanted_by_absence(asked.source.condition) - self.audit.variables.keys()
+        if brought and event.channel != "agent":
+            yield I4(f"{where} comes with what only the agent has brought")
         did = ({name: event.sets[name] for name in event.sets if name not in brought}, event.transition_to)
         if not brought <= asks_for or did != (declared, effect.transition_to):
             yield I4(f"{where} does something else than its option declares")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from interlock.core.engine.decide import outcome_of
 from interlock.core.run.channels import Channel
 from interlock.core.run.commands import ResolveGap
 from interlock.core.run.outcomes import Refusal
@@ -44,7 +43,7 @@ def resolve_gap(
     if not state.finished and POLICIES[position.run.surface].exits == "taken":
         message = f"Run {run_id} has not ended; its agent is at work."
         raise LedgerError("CONFLICT", message, "Resolve its gaps when it has ended.")
-    decided = outcome_of(position.plan, state, ResolveGap(channel, number, summary))
+    decided = position.decide_unasked(ResolveGap(channel, number, summary))
     if isinstance(decided, Refusal):
         message = f"Run {run_id} was abandoned; its gaps stay as they are."
         raise LedgerError("CONFLICT", message, "Nothing can be resolved in it.")

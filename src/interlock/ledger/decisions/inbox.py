@@ -13,7 +13,6 @@ from msgspec.structs import replace
 
 from interlock.core.definition.prompts import effect_text
 from interlock.core.definition.workflow import Option
-from interlock.core.engine.decide import outcome_of
 from interlock.core.engine.gates import question_of, rounds_text
 from interlock.core.engine.requirements import open_inputs
 from interlock.core.run.channels import Channel
@@ -268,7 +267,7 @@ def _resolve(
         client=ledger.principal if ledger.principal != ledger.owner else "interlock",
         note=note,
     )
-    decided = outcome_of(position.plan, position.state, answer)
+    decided = position.decide_unasked(answer)
     if isinstance(decided, Refusal):
         message = f"'{question.id}' in session {question.ref} cannot be answered now ({decided.code.value})."
         raise LedgerError("CONFLICT", message, "See `interlock inbox`.")

@@ -10,7 +10,6 @@ from contextlib import suppress
 
 from msgspec import Struct
 
-from interlock.core.engine.decide import guarded, outcome_of
 from interlock.core.run.commands import AbandonRun, Command, ReturnChild, StartChild
 from interlock.core.run.events import ActivityEntered, ChildReturned, ChildStarted, GateResolved
 from interlock.core.run.outcomes import Decided, Refusal
@@ -97,9 +96,7 @@ def given_up(positions: Positions, position: Position, command: AbandonRun) -> l
     """Abandon a run at its tip, with its children; the head stays in another run of the session."""
     if not position.is_tip:
         raise StoreConflict(position.session_id)  # it has advanced between the two reads
-    decided = guarded(
-        position.plan, position.audit, command, outcome_of(position.plan, position.state, command)
-    )
+    decided = position.decide_unasked(command)
     if isinstance(decided, Refusal):
         return decided
     run, head = position.run.run, position.session

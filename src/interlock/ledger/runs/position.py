@@ -84,6 +84,12 @@ class Position(Struct, frozen=True):
             log_refused(outcome, command, self.where)
         return outcome
 
+    def decide_unasked(self, command: Command) -> Decided | Refusal:
+        """Decide a command here for which nobody is asked."""
+        outcome = self.decide(command)
+        assert not isinstance(outcome, Ask), "a command that cannot ask"
+        return outcome
+
     def surely_decide(self, command: Command) -> Decided:
         """Decide a command here that only the guard refuses, as an error."""
         return surely_decided(self.plan, self.state, self.audit, command, self.where)

@@ -8,7 +8,6 @@ from msgspec.structs import replace
 
 from interlock.authoring.diagnostics.diagnostic import ABSENT, Diagnostic, absence, located
 from interlock.core.engine.acknowledge import kept_when_blocked, resolves_gaps
-from interlock.core.engine.decide import outcome_of
 from interlock.core.run.commands import AbandonRun, AcknowledgeStep
 from interlock.core.run.notices import Notice
 from interlock.core.run.outcomes import Decided, Refusal, run_abandoned
@@ -160,7 +159,7 @@ class ExecutionSurface(LedgerSurface):
         if params.abandon is not None:
             why, sent = params.abandon.strip(), params.context or {}
             abandon = AbandonRun(attempt.now, "agent", call.client.name, why, sent)
-            return outcome_of(attempt.plan, attempt.state, abandon)
+            return attempt.position.decide_unasked(abandon)
         decided = decided_with_user(attempt.position, command, call)
         if isinstance(decided, Elicit):
             return decided  # a call that only asks the user is not an attempt (rule 10)
@@ -234,7 +233,7 @@ class ExecutionSurface(LedgerSurface):
         """Close gaps of a run that has ended; there is no step any more to close them with."""
         terms = self.ledger.terms(attempt.state)
         command = AcknowledgeStep(EXECUTION, attempt.now, terms, output)
-        decided = outcome_of(attempt.plan, attempt.state, command)
+        decided = attempt.position.decide_unasked(command)
         if isinstance(decided, Refusal):
             return of_refusal(decided)
         view = attempt.view(decided, terms)

@@ -8,7 +8,6 @@ from msgspec.structs import replace
 
 from interlock.core.definition.prompts import effect_text
 from interlock.core.definition.workflow import Gate
-from interlock.core.engine.decide import outcome_of
 from interlock.core.engine.gates import question_of, round_of
 from interlock.core.run import commands as c
 from interlock.core.run.events import GateResolved
@@ -254,7 +253,7 @@ class Checkpoints:
             return self._tools.refuse_stale(progress)
         position = progress.position
         command = c.ResumeWorker(self._tools.policy, progress.now, progress.agent, params.variables or {})
-        decided = outcome_of(position.plan, position.state, command)
+        decided = position.decide_unasked(command)
         if isinstance(decided, Refusal):
             before = position.state.resumed.get(progress.agent)
             if before is not None and decided.code is Code.CHECKPOINT_NOT_YIELDED:

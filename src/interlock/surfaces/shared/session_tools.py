@@ -15,7 +15,6 @@ from interlock.authoring.diagnostics.diagnostic import ABSENT, Diagnostic, absen
 from interlock.authoring.library import Listed, Shadowed
 from interlock.core.definition.workflow import Activity, Gate, Workflow
 from interlock.core.engine.acknowledge import resolves_gaps
-from interlock.core.engine.decide import outcome_of
 from interlock.core.engine.paths.transitions import outstanding
 from interlock.core.run.commands import AbandonRun, Claim, EnterActivity, ResolveCheckpoint
 from interlock.core.run.notices import Notice, Notices
@@ -309,7 +308,7 @@ class SessionTools:
             return self.refuse_stale(progress)
         by = progress.agent or client
         command = AbandonRun(progress.now, "agent", by, reason.strip(), params.variables or {})
-        decided = outcome_of(progress.position.plan, progress.state, command)
+        decided = progress.position.decide_unasked(command)
         if isinstance(decided, Refusal):
             progress.refuse(sentence(decided))
             return NotEntered(progress, decided)

@@ -19,6 +19,7 @@ from support.attacker import (
     AUTO,
     CLAIMING,
     EVERY,
+    STEPWISE,
     USER,
     Attacker,
     activity,
@@ -253,3 +254,50 @@ def test_roles_a_token_of_role_user_deletes_no_session(here: Bench) -> None:
     answer = console.act(Principal("ada", "user"), "remove", msgspec.json.encode(request))
     held(answer.status == 403 and agent.session_id, f"{answer.status}: {answer.body!r}")
     assert console.act(Principal("eve", "admin"), "remove", msgspec.json.encode(request)).status == 200
+
+
+SECRET = {"reason": "needs_user_choice", "key": "where", "question": "Where to, from {{target}}?"}
+SPEND = {"reason": "needs_user_approval", "key": "spend", "question": "Spend it at {{target}}?"}
+
+
+@on(*EVERY, asked=["choice", "approval"])
+def test_what_a_step_asks_the_user_is_shown_by_an_event_before_it_is_answered(
+    bench: Bench, surface: str, asked: str
+) -> None:
+    need, answer = (SPEND, "approve") if asked == "approval" else (SECRET, "home")
+    write_activities(
+        bench,
+        activity("plan", step("prepare"), step("pay", userInput=[need]), step("last")),
+        target="string",
+    )
+    agent = Attacker(bench, surface, USER)
+    agent.start(target="staging")
+    agent.walk("prepare", "pay", ">__terminal__")
+    for option in ("reject", answer) if asked == "approval" else (answer,):
+        (waiting,) = agent.waiting(need["key"])
+        showings = [event.shown for event in agent.events("question_shown")]
+        used = [record.shown for record in agent.decisions(need["key"])]
+        shown = showings.count(waiting.shown) - used.count(waiting.shown)
+        held(shown > 0, f"{waiting.message} waits in the inbox, and no event shows it")
+        agent.user_decides(need["key"], option)
+        agent.walk("pay", "last", ">__terminal__", target="PRODUCTION")
+    assert agent.has_done("pay")
+    held(agent.variables["target"] == "staging", "the user was shown another target")
+
+
+@on(*STEPWISE)
+def test_a_question_of_another_surfaces_run_is_put_before_it_waits(bench: Bench, surface: str) -> None:
+    deploy = question("deploy", "Deploy?", yes={}, no={})
+    write_activities(bench, activity("plan", deploy, step("prepare")))
+    begun = Attacker(bench, "session", USER)
+    begun.start()
+    agent = Attacker(bench, surface, USER)
+    token = begun.tokens["session_token"]
+    if surface == "execution":
+        agent.call("continue_workflow", stateToken=token)
+        agent.respond("deploy", "yes")
+    else:
+        agent.call("nav_situation", state=token)
+        agent.act("complete_step", step_id="prepare")
+    held(agent.waiting("deploy"), "the run waits for the user, and the inbox has no question")
+    assert agent.user_decides("deploy", "yes") == "Deploy?"

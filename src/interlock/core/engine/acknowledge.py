@@ -87,22 +87,22 @@ def _blocked(
     settled: RunState,
     pending: NeedStep | NeedAnswer | NeedInput,
     *blockers: Blocker,
-    rejections: tuple[e.Event, ...] = (),
+    questions: tuple[e.Event, ...] = (),
     unanswered: tuple[Unanswered, ...] = (),
 ) -> Decided | Refusal:
     """Record an attempt that did not pass, or refuse it on a surface that keeps no blocked attempts.
 
-    A rejection is thereby used: the user is asked again for the next attempt.
+    `questions` are the step's own, as they are put. A rejection is thereby used: the user is asked again.
     """
     listed = ordered(blockers)
     if draft.policy.exits != "offered":
         key = pending.subject if isinstance(pending, NeedInput) else pending.key
         performed = e.ValidationPerformed(key, False, listed)
-        return Decided((performed, *rejections), settled, pending, listed, draft.disclosed(), unanswered)
+        return Decided((performed, *questions), settled, pending, listed, draft.disclosed(), unanswered)
     code = Code.USER_MUST_DECIDE if listed[0].waits_for_user else Code.OUTPUT_REQUIRED
     examples = [blocker.example for blocker in listed if blocker.example is not None]
     about = {"reason": " ".join(blocker.message for blocker in listed), "examples": examples}
-    return Refusal(code, about, rejections, unanswered=unanswered)
+    return Refusal(code, about, questions, unanswered=unanswered)
 
 
 def kept_when_blocked(
@@ -152,7 +152,7 @@ def _close_step(draft: Draft, settled: RunState, need: NeedStep, ack: Acknowledg
             settled,
             need,
             *verdict.stopping,
-            rejections=tuple(draft.put(verdict.rejections)),
+            questions=tuple(draft.put_to_user(verdict.unanswered, verdict.rejections)),
             unanswered=verdict.unanswered,
         )
     draft.record(*draft.put(verdict.answers), *learned(ack.output), *verdict.gaps)
@@ -297,6 +297,9 @@ def _answer_gate(
         about = {"checkpoint": need.gate.id, "step": ack.step}
         return Refusal(Code.DECISION_PENDING, {**about, **inbox_only(draft.state, need.key, ack.terms)})
     decision = _decision_on(draft, need, ack)
+    if isinstance(decision, Blocker) and draft.events and draft.policy.exits == "taken":
+        draft.take(ack.variables)
+        return draft.decided()  # the call has come to a question of another surface's run, which is now put
     if isinstance(decision, Blocker):
         if not draft.take_expired(need.gate, need.key, need.opened_at, need.confirms):
             question = question_of(draft.plan, draft.state, need.gate, need.confirms)

@@ -207,7 +207,7 @@ class Walk:
     def _lacks(self, need: NeedStep, verdict: Verdict) -> Refusal | None:
         """Refuse to claim a step that lacks something."""
         refusal = _unclaimable(need, verdict.stopping[0])
-        kept = tuple(self.draft.put(verdict.rejections))
+        kept = tuple(self.draft.put_to_user(verdict.unanswered, verdict.rejections))
         return replace(refusal, kept=kept, unanswered=verdict.unanswered)
 
     def report(self) -> None:

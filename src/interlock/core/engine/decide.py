@@ -19,7 +19,7 @@ from interlock.core.engine.evolve import evolve, evolved
 from interlock.core.engine.gates import find_gate, loops_around, question_shown
 from interlock.core.engine.loops import again, begun, extent_of, items_of
 from interlock.core.engine.paths.transitions import enter
-from interlock.core.engine.settle import awaited, due_roots, entered
+from interlock.core.engine.settle import awaited, due_roots, entered, settle
 from interlock.core.guard.audit import Audit, learn
 from interlock.core.guard.inspection import inspect
 from interlock.core.run import events as e
@@ -309,12 +309,17 @@ def _abandoning(
 def _keeping(
     outcome: Decided | Refusal, plan: Plan, state: RunState, command: _Progress
 ) -> Decided | Refusal:
-    """Keep the variables that came with a refused command, but for what a question owns (rule 19)."""
-    if not isinstance(outcome, Refusal) or not command.variables or state.finished:
+    """Keep what came with a refused command, but for what a question owns (rule 19).
+
+    A question that the run has come to on another surface is put by the refusal (rule 23).
+    """
+    if not isinstance(outcome, Refusal) or state.finished:
         return outcome
+    put = settle(plan, state, command.policy, command.now)[0] if command.policy.gates == "opened" else ()
+    state = evolved(state, put)
     taken, notices = unowned(plan, state, command.variables, due_roots(plan, state, command.policy))
     kept = (e.ContextSet(taken),) if taken else ()
-    return replace(outcome, kept=(*outcome.kept, *kept), notices=outcome.notices.plus(notices))
+    return replace(outcome, kept=(*put, *outcome.kept, *kept), notices=outcome.notices.plus(notices))
 
 
 def _start(plan: Plan, start: StartRun) -> Decided:

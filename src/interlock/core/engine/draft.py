@@ -9,15 +9,17 @@ from msgspec.structs import replace
 from interlock.core.definition.program import Plan
 from interlock.core.definition.workflow import Gate, Step
 from interlock.core.engine.decisions import given, resolved
-from interlock.core.engine.evolve import evolve
+from interlock.core.engine.evolve import evolve, evolved
 from interlock.core.engine.gates import find_gate, is_expired, question_of, question_shown
+from interlock.core.engine.requirements import open_inputs
 from interlock.core.engine.settle import consequences, due_roots, lacking_roots, settle
 from interlock.core.patterns import not_evaluated
 from interlock.core.run import events as e
-from interlock.core.run.commands import Decision
+from interlock.core.run.commands import Decision, Terms
 from interlock.core.run.notices import NO_NOTICES, Notice, Notices, of_events, of_mode, of_output
 from interlock.core.run.outcomes import Awaited, Decided, NeedAnswer, NeedStep, Refusal
 from interlock.core.run.output import Output
+from interlock.core.run.questions import Unanswered
 from interlock.core.run.state import RunState
 from interlock.core.run.surface_policy import SurfacePolicy
 from interlock.core.values import Json, Variables
@@ -178,19 +180,25 @@ class Draft:
             self.record(shown, *consequences(shown))
 
     def put(self, answers: Iterable[e.GateResolved]) -> Iterator[e.Event]:
-        """Yield the answers to a step's own questions, each after the question as it was put."""
+        """Yield the answers to a step's own questions, each after the question if it was not put before."""
         for answer in answers:
-            yield e.QuestionShown(
-                answer.key,
-                answer.gate,
-                answer.at,
-                answer.shown,
-                answer.question,
-                answer.roots,
-                self.policy.name,
-                input=True,
-            )
+            if self.state.asked.get(answer.key) != answer.shown:
+                yield self._put(answer.key, answer.gate, answer.shown, answer.question, answer.roots)
             yield answer
+
+    def put_to_user(
+        self, waiting: Iterable[Unanswered], rejected: Iterable[e.GateResolved] = ()
+    ) -> Iterator[e.Event]:
+        """Yield the questions of a step that wait for the user as they are put, after those it rejected."""
+        events = tuple(self.put(rejected))
+        yield from events
+        asked = evolved(self.state, events).asked
+        for key, question in ((it.key, it.question) for it in waiting):
+            if asked.get(key) != question.digest:
+                yield self._put(key, question.id, question.digest, question.text, question.roots)
+
+    def _put(self, key: str, gate: str, shown: str, text: str, roots: tuple[str, ...]) -> e.QuestionShown:
+        return e.QuestionShown(key, gate, self.now, shown, text, roots, self.policy.name, input=True)
 
     def refused(self, refusal: Refusal) -> Refusal:
         """Return the refusal with what the command has passed before it, which is kept (rule 14)."""
@@ -262,6 +270,10 @@ class Draft:
     def decided(self) -> Decided:
         """Settle, and return everything that the command has brought about."""
         pending = self.settle()
+        if isinstance(pending, NeedStep) and pending.asks:
+            terms = Terms().within(self.state.terms)
+            waiting = open_inputs(self.plan, self.state, pending.step, terms)
+            self.record(*self.put_to_user(waiting))
         notices = self.disclosed(of_events(self.events, self.state))
         return Decided(tuple(self.events), self.state, pending, notices=notices)
 

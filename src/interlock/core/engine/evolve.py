@@ -201,6 +201,7 @@ def _entered(state: RunState, event: e.ActivityEntered) -> RunState:
         shown={
             path: owner for path, owner in state.shown.items() if not path.startswith(f"{event.activity}/")
         },
+        asked={},
         waived=(),
         passed=(),
         path=path,
@@ -213,7 +214,7 @@ def _shown(state: RunState, event: e.QuestionShown) -> RunState:
     """A gate's question is open from now on; a step's own question leaves the step pending."""
     state = _owning(_asked(state), event)
     if event.input:
-        return state
+        return replace(state, asked={**state.asked, event.key: event.shown})
     opened = OpenGate(event.key, event.gate, event.at, event.shown, event.question, event.agent)
     answers = {key: option for key, option in state.answers.items() if key != event.key}
     return replace(state, open=opened, yielded=_without_agent(state.yielded, event.agent), answers=answers)
@@ -253,7 +254,8 @@ def _resolved(state: RunState, event: e.GateResolved) -> RunState:
     chosen = {gate: answer for gate, answer in state.chosen.items() if gate != event.gate}
     chosen[event.gate] = Chosen(cut(event.option or "", MOST_SUMMARY, "…"), event.channel)
     answered = state.answered + 1
-    state = replace(state, open=opened, declined=declined, chosen=chosen, answered=answered)
+    asked = {key: shown for key, shown in state.asked.items() if key != event.key}
+    state = replace(state, open=opened, declined=declined, chosen=chosen, answered=answered, asked=asked)
     state = _with_answer(state, event)
     if event.resumable:
         answer = Resolution(event.key, event.gate, event.option)
@@ -332,5 +334,8 @@ def _without_iteration(state: RunState) -> RunState:
         tuple([key for key in keys if not key.startswith(ended)])
         for keys in (state.done, state.waived, state.passed)
     )
-    answers = {key: option for key, option in state.answers.items() if not key.startswith(ended)}
-    return replace(state, answers=answers, done=done, waived=waived, passed=passed)
+    answers, asked = (
+        {key: value for key, value in known.items() if not key.startswith(ended)}
+        for known in (state.answers, state.asked)
+    )
+    return replace(state, answers=answers, asked=asked, done=done, waived=waived, passed=passed)

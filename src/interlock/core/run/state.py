@@ -168,7 +168,8 @@ class RunState(Struct, frozen=True, omit_defaults=True):
     at its start (rule 29). `gaps` counts the open ones that keep the run from ending `complete`,
     `gaps_ever` all; `gap_list` holds the newest. `chosen` is the last answer to each question, for an
     agent that has lost its memory. `inherited` are the variables of a child that questions of its parent
-    own (rule 35). `path` are the activities that led here, without those that the run
+    own (rule 35). `asked` are the questions of steps that were put and wait, by instance, with their digests.
+    `path` are the activities that led here, without those that the run
     has gone back over; `unanswered` is what was left out of them, by activity. `abandoned` says who gave
     the run up; the position stays where that happened.
     """
@@ -184,6 +185,7 @@ class RunState(Struct, frozen=True, omit_defaults=True):
     decided: Mapping[str, Owner] = {}
     shown: Mapping[str, Owner] = {}
     inherited: tuple[str, ...] = ()
+    asked: Mapping[str, str] = {}
     chosen: Mapping[str, Chosen] = {}
     declined: Mapping[str, Channel] = {}
     waived: tuple[str, ...] = ()

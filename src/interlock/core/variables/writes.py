@@ -123,7 +123,9 @@ def why_owned(state: RunState, name: str) -> str:
     for path, owner in reversed(questions):
         if owner is state.decided.get(path):
             return f"the user has decided it at checkpoint '{_gate_in(path)}'"
-    for path, _ in reversed(questions):
+    for path, owner in reversed(questions):
+        if owner.key in state.asked:
+            break
         return f"the user was shown it when deciding checkpoint '{_gate_in(path)}'"
     return "the user is shown it with the question that waits for an answer"
 

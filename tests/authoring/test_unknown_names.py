@@ -17,9 +17,9 @@ from support.every_field import write_every_field
 
 STEP = {"id": "ask", "title": "Ask", "prompt": "Ask."}
 DECLARED = [{"name": "risky", "type": "boolean", "defaultValue": False}]
-EACH = {"type": "forEach", "items": "checks", "itemVar": "check", "maxIterations": 3}
+EACH = {"type": "forEach", "items": "probes", "itemVar": "check", "maxIterations": 3}
 OURS = "# Reviewed by the team.\n# yaml-language-server: $schema=./.schemas/step-workflow.schema.json\n"
-CHECKS = [{"name": "checks", "type": "array", "required": True}]
+CHECKS = [{"name": "probes", "type": "array", "required": True}]
 
 
 def with_step(**fields: Any) -> dict[str, Any]:
@@ -67,8 +67,8 @@ TYPOS: dict[str, tuple[str, dict[str, Any], str]] = {
     ),
     "variable of a count": (
         "IL507",
-        in_loop("Run.", {"type": "for", "count": "chekcs", "maxIterations": 3}),
-        "checks",
+        in_loop("Run.", {"type": "for", "count": "proebs", "maxIterations": 3}),
+        "probes",
     ),
     "type in a condition": (
         "IL514",

@@ -131,5 +131,6 @@ CASES: dict[str, dict[str, str]] = {
     "IL516": {"w.json": '{"id": "t.w", "name": "W", "version": "1.0.0", "variables": [{"name": "risky", "type": "boolean"}], "steps": [{"id": "ask", "title": "A", "prompt": §"Judge it. Set risky."}]}'},
     "IL517": {"w/workflow.yaml": FLOW, "w/activities/a.yaml": ACT.replace("Do it.", "D, checkpoint: g, sets: [v]") + "checkpoints:\n  - {id: §g, name: G, message: 'M {{v}}', options: [{id: x, effect: {transitionTo: a}}]}\n"},
     "IL518": {**activity(""), "interlock.yaml": "places: {§w/a/g: end}\n"},
+    "IL519": step("prompt: P, sets: §[checks]"),
     "IL511": step("prompt: P, output: {kind: k, schema: {required: [a]}, example: §{b: 1}}"),
 }  # fmt: skip

@@ -686,6 +686,14 @@ _TABLE: tuple[tuple[str, str, Severity, str, str], ...] = (
         "write WORKFLOW/ACTIVITY/CHECKPOINT: before STEP, after STEP or end",
     ),
     (
+        "IL519",
+        "reserved variable",
+        "error",
+        "The names artifacts and checks are no variables: they are kept for what a run has handed in and "
+        "what has judged it. Nothing would be stored under them.",
+        "rename the variable",
+    ),
+    (
         "IL601",
         "unknown name in a scenario",
         "error",

@@ -9,6 +9,7 @@ from interlock.authoring.compile.items import CompileDraft
 from interlock.authoring.diagnostics.codes import did_you_mean
 from interlock.authoring.text.locations import SourceLocation
 from interlock.core.definition.conditions import Condition, variables_of
+from interlock.core.definition.expressions import RESERVED
 from interlock.core.definition.prompts import text_of
 from interlock.core.definition.workflow import Gate, Item, Loop, Step, Workflow, walk
 
@@ -39,6 +40,9 @@ def check_variables(workflow: Workflow, head: SourceLocation, draft: CompileDraf
             if name not in names:
                 message = f"the variable '{name}' is not declared"
                 draft.report.add("IL507", message, location, did_you_mean(name, names))
+    for name, location in _written(workflow, head, draft):
+        if name.partition(".")[0] in RESERVED:
+            draft.report.add("IL519", f"the name '{name}' is reserved", location)
     reported: set[str] = set()
     for name, location in _uses(workflow, head, draft):
         if name in reported:
@@ -101,6 +105,34 @@ def _set_names(workflow: Workflow) -> Iterator[str]:
         yield from (action.target for action in actions if action.action == "set" and action.target)
 
 
+def _written(
+    workflow: Workflow, head: SourceLocation, draft: CompileDraft
+) -> Iterator[tuple[str, SourceLocation]]:
+    """Yield every variable that the file declares or writes, and where."""
+    for index, variable in enumerate(workflow.variables):
+        yield variable.name, head / "variables" / index
+    for activity in workflow.activities:
+        home = draft.locations.get((activity.id, "activity", activity.id), head)
+        actions = (*activity.entry_actions, *activity.exit_actions)
+        yield from ((action.target, home) for action in actions if action.action == "set" and action.target)
+    for item, location in located_items(workflow, draft):
+        match item:
+            case Loop():
+                yield from ((name, location) for name in item.variables())
+            case Gate():
+                yield from _set_by_options(item, location)
+            case Step():
+                yield from ((need.key, location / "userInput") for need in item.user_input if need.key)
+                targets = (action.target for action in item.actions if action.action == "set")
+                yield from ((name, location.either("sets", "actions")) for name in targets if name)
+
+
+def _set_by_options(gate: Gate, location: SourceLocation) -> Iterator[tuple[str, SourceLocation]]:
+    for index, option in enumerate(gate.options):
+        effect = location / "options" / index / "effect" / "setVariable"
+        yield from ((name, effect.key(name)) for name in option.effect.set_variables)
+
+
 def _uses(
     workflow: Workflow, head: SourceLocation, draft: CompileDraft
 ) -> Iterator[tuple[str, SourceLocation]]:
@@ -115,9 +147,7 @@ def _uses(
                 if isinstance(item.count, str):
                     yield item.count.partition(".")[0], location / "loop" / "count"
             case Gate():
-                for index, option in enumerate(item.options):
-                    effect = location / "options" / index / "effect" / "setVariable"
-                    yield from ((name, effect.key(name)) for name in option.effect.set_variables)
+                yield from _set_by_options(item, location)
             case Step():
                 produced = (action.produces for action in item.actions if action.produces)
                 yield from ((name, location.either("sets", "actions")) for name in produced)

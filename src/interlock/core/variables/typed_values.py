@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 
 import msgspec
 
+from interlock.core.definition.expressions import RESERVED
 from interlock.core.definition.program import Plan
 from interlock.core.run.notices import Notice
 from interlock.core.values import MISSING, Json, Missing, Variables
@@ -41,6 +42,8 @@ def sound(plan: Plan, variables: Variables) -> tuple[dict[str, Json], list[Notic
             nested = msgspec.json.encode(_nested(name, "<value>")).decode()
             text = f"'{name}' is not taken: the name of a variable has no dot. Send {nested}, with all of its"
             notices.append(Notice(NOT_TAKEN, f"{text} other members."))
+        elif name in RESERVED:
+            notices.append(Notice(NOT_TAKEN, f"'{name}' is not taken: the name is reserved."))
         elif isinstance(typed := converted(plan.types.get(name), value), Missing):
             kind = plan.types[name]
             text = f"'{name}' is not taken: it is declared as {kind}. Send {_EXAMPLES.get(kind, kind)}."

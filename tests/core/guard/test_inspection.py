@@ -345,9 +345,12 @@ def test_a_variable_has_its_declared_type(value: Any) -> None:
     assert found(story.plan, changed(e.ContextSet, delta={"ready": value})(story.events)) == "I9"
 
 
-def test_a_variable_has_a_plain_name() -> None:
-    story = given(one_activity(BUILD)).start(ready=True)
-    assert found(story.plan, changed(e.ContextSet, delta={"ready.now": True})(story.events)) == "I9"
+@pytest.mark.parametrize("name", ["ready.now", "artifacts", "checks"])
+def test_a_variable_has_a_plain_name(name: str) -> None:
+    story = given(one_activity(BUILD)).start(**{"ready": True, name: True})
+    assert story.state.variables == {"ready": True}
+    assert f"'{name}' is not taken" in story.said
+    assert found(story.plan, changed(e.ContextSet, delta={name: True})(story.events)) == "I9"
 
 
 SETS = Action("set", "ready", value="soon", has_value=True)

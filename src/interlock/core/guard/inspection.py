@@ -37,7 +37,7 @@ from typing import Literal, TypeAlias, assert_never, get_args
 from msgspec import Struct
 
 from interlock.core.definition.conditions import Scope, holds
-from interlock.core.definition.expressions import root
+from interlock.core.definition.expressions import RESERVED, root
 from interlock.core.definition.program import (
     END,
     AskGate,
@@ -691,7 +691,7 @@ class _Inspection:
             kind = self.plan.types.get(name, "")
             is_of_type = isinstance(value, _TYPES.get(kind, object))
             is_of_type &= kind != "number" or not isinstance(value, bool)
-            if "." in name or not (is_of_type or value is None):
+            if "." in name or name in RESERVED or not (is_of_type or value is None):
                 yield I9(f"'{name}' is no plain name, or its value has another type than is declared")
 
 

@@ -166,7 +166,7 @@ def test_a_jump_leaves_out_a_confirmation_in_guided_mode_only() -> None:
 
 
 def test_in_never_stop_mode_an_agent_replaces_the_users_answer() -> None:
-    log = [[shown()], [answered()], [answered(channel="agent")], [sent(approved=False)]]
+    log = [[shown()], [answered()], [answered(channel="agent")], [sent(target="PRODUCTION")]]
     assert rules(["gate"], *log, mode=NEVER_STOP) == []
     assert rules(["gate"], *log) == ["bent"]
 
@@ -206,6 +206,33 @@ def test_a_question_that_is_asked_again_has_no_answer() -> None:
 def test_what_only_an_answer_sets_is_not_asked_for_by_value() -> None:
     again = [{**sent(approved=True), "source": "reask"}, shown()]
     assert rules(["yes-or-nothing"], [shown()], [answered(option="no")], again) == ["bent"]
+
+
+@pytest.mark.parametrize("mode", ["guided", NEVER_STOP])
+def test_what_only_answers_set_is_never_the_agents(mode: str) -> None:
+    by_child = {"kind": "child_returned", "sets": {"approved": True}}
+    for event in (sent(approved=True), {**sent(approved=True), "source": "initial"}, by_child):
+        assert rules(["gate"], [event], mode=mode) == ["decided"]
+    assert rules(["gate"], [sent(approved=None)], mode=mode) == []
+
+
+def test_what_a_step_sets_too_is_the_agents_until_it_is_shown() -> None:
+    assert rules(["optional-setter", "gate"], [sent(approved=True)]) == []
+
+
+def test_the_names_that_a_loop_sets_for_each_round_are_not_the_agents() -> None:
+    begun = {"kind": "loop_entered", "loop": "l1", "total": 2, "sets": {"item": "staging"}}
+    over = {"kind": "loop_left", "loop": "l1"}
+    for event in (sent(item="PRODUCTION"), sent(item=None), sent(currentIndex=1)):
+        assert rules(["each"], [begun], [event]) == ["round"]
+        assert rules(["each"], [event], [begun]) == []
+    assert rules(["each-plain"], [begun], [over], [sent(item="PRODUCTION")]) == []
+
+
+def test_a_question_may_be_given_the_name_of_its_round_that_it_lacks() -> None:
+    begun = {"kind": "loop_entered", "loop": "l1", "total": 2}
+    assert rules(["each"], [begun], [sent(item="staging")]) == []
+    assert rules(["each-plain"], [begun], [sent(item="staging")]) == ["round"]
 
 
 def test_a_question_that_was_shown_is_not_talked_away() -> None:

@@ -115,5 +115,5 @@ def test_a_story_is_as_short_as_it_can_be(monkeypatch: pytest.MonkeyPatch) -> No
     explore(workflow_of(["conditional"]), Setting("session"), figures, most=MOST)
     found = figures.first["unanswered", "session"]
     longer = replace(found, moves=(found.moves[0], *found.moves))
-    assert [len(it.moves) for it in (longer, minimised(longer))] == [3, 2]
+    assert [len(it.moves) for it in (longer, minimised(longer))] == [4, 3]
     assert "VIOLATION unanswered: g1 was passed by" in story(minimised(longer))

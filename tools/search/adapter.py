@@ -108,10 +108,10 @@ class Engine:
         steps = (step for activity in plan.workflow.activities for step in activity.steps())
         self.has_inputs = any(step.user_input for step in steps)
 
-    def start(self, variables: Mapping[str, Json]) -> Sent:
-        """Begin a run."""
+    def starting(self, variables: Mapping[str, Json]) -> StartRun:
+        """Return the command that begins a run."""
         setting = self.setting
-        command = StartRun(
+        return StartRun(
             policy=setting.policy,
             now=NOW,
             workflow_hash="sha256:0",
@@ -120,7 +120,10 @@ class Engine:
             variables=variables,
             terms=setting.terms,
         )
-        return self.send(Position(RunState()), command)
+
+    def start(self, variables: Mapping[str, Json]) -> Sent:
+        """Begin a run."""
+        return self.send(Position(RunState()), self.starting(variables))
 
     def asks(self, position: Position, command: Command) -> bool:
         """Say whether the user is asked first, where the client can show a form."""

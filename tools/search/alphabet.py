@@ -19,11 +19,13 @@ from interlock.core.engine.gates import find_gate
 from interlock.core.run import commands as c
 from interlock.core.run.outcomes import NeedAnswer, NeedStep
 from interlock.core.run.output import Output
+from interlock.core.run.state import RunState
 from interlock.core.variables.typed_values import sound
 from tools.search.adapter import LATER, NOW, Engine, Form, Position, Setting, answered
 from tools.search.compiled import ARTIFACT, compiled
 from tools.search.workflows import (
     END,
+    START,
     TYPES,
     ActivityData,
     GateData,
@@ -94,6 +96,9 @@ class Alphabet:
             yield dataclasses.replace(move, label=f"{prefix}{move.label}") if prefix else move
 
     def _moves(self, position: Position) -> Iterator[Move]:
+        if position.state == RunState():
+            yield from self._starts()
+            return
         yield from self._user_moves(position)
         has_timer = position.state.activity in self.timed
         for move in self._agent_moves(position):
@@ -104,6 +109,13 @@ class Alphabet:
                         yield Move(f"later: {move.label}", replace(move.command, now=LATER))
             if self.has_forms and move.command is not None and not move.writes:
                 yield from self._by_form(position, move, move.command)
+
+    def _starts(self) -> Iterator[Move]:
+        """Begin the run as an honest agent does, and with what nobody has asked the agent for."""
+        yield Move("start", self.engine.starting(START))
+        for delta in self.taken:
+            if not delta.keys() & START.keys():
+                yield Move(f"start{_with(delta)}", self.engine.starting({**START, **delta}))
 
     def _by_form(self, position: Position, move: Move, command: c.Command) -> Iterator[Move]:
         """The same call from a client that can show forms, where it is asked something."""
@@ -416,7 +428,8 @@ def _names(data: WorkflowData) -> Iterator[str]:
                 yield from (name for option in item.options for name, _ in option.sets)
                 yield from (item.when[0],) if item.when else ()
             case LoopData():
-                yield from (name for name in (item.over, item.test[0] if item.test else None) if name)
+                yield from (item.over, item.item or "currentItem") if item.over else ("currentIteration",)
+                yield from (item.test[0],) if item.test else ()
             case StepData():
                 yield from (item.when[0],) if item.when else ()
                 yield from ("target", item.input_id) if item.asks else ()

@@ -6,11 +6,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
+from interlock.core.run.state import RunState
+from tools.search.adapter import Position
 from tools.search.alphabet import Move, alphabets
 from tools.search.explore import Found, beside_the_log
 from tools.search.oracle import Oracle, Violation
 from tools.search.seen import Seen
-from tools.search.workflows import START, GateData, ItemData, LoopData, StepData, WorkflowData
+from tools.search.workflows import GateData, ItemData, LoopData, StepData, WorkflowData
 
 QUIET = ("question_shown", "gate_passed", "run_started")
 TOLD = (
@@ -46,8 +48,7 @@ def play(
 ) -> Iterator[tuple[str, Sequence[dict[str, Any]], Sequence[Violation]]]:
     """Yield each move that can be made, with its events and what is wrong with them; end at a violation."""
     surfaces, oracle = alphabets(found.data, found.setting), Oracle(found.data)
-    sent = surfaces[0].engine.start(START)
-    position, (seen, _) = sent.position, oracle.read(Seen(), sent.events)
+    position, seen = Position(RunState()), Seen()
     for wanted in moves:
         listed = ((alphabet.engine, move) for alphabet in surfaces for move in alphabet.moves(position))
         engine, move = next(((it, move) for it, move in listed if move.label == wanted.label), (None, None))

@@ -5,9 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any, TypeAlias
 
-from tools.search.workflows import END, Test, WorkflowData, questions
+from tools.search.workflows import END, StepData, Test, WorkflowData, questions
 
 Value: TypeAlias = Callable[[str], Any]  # what conditions see under a path; None if it is unset
+
+
+def decided_only(data: WorkflowData) -> frozenset[str]:
+    """Name what options of required gates set and nobody else supplies: it is never the agent's."""
+    asked = list(questions(data))
+    decided = {name for question in asked if question.required for name in question.sets}
+    supplied = {name for item in data.items() if isinstance(item, StepData) for name in item.sets}
+    supplied |= {question.id for question in asked if question.kind == "input"}
+    supplied |= {name.partition(".")[0] for question in asked for name in question.shows}
+    supplied |= {it.when[0] for it in asked if it.when is not None and it.when[0] in it.sets}
+    supplied |= {data.mode[0]} if data.mode is not None else set()
+    return frozenset(decided - supplied)
 
 
 def open_exits(data: WorkflowData, activity_id: str, value: Value) -> set[str]:

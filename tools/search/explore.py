@@ -15,11 +15,12 @@ from random import Random
 from time import perf_counter
 
 from interlock.core.run.preferences import DECISIONS, ENFORCEMENT, PRESETS
+from interlock.core.run.state import RunState
 from tools.search.adapter import Engine, Position, Sent, Setting, Surface
 from tools.search.alphabet import Move, alphabets
 from tools.search.oracle import USER, Oracle, Violation
 from tools.search.seen import Seen
-from tools.search.workflows import START, WorkflowData, larger, questions, spread, two_items
+from tools.search.workflows import WorkflowData, larger, questions, spread, two_items
 
 DEPTH = 5
 WRITES = 2  # commands of a run that bring variables, at most
@@ -141,10 +142,7 @@ def explore(
     A rewind is no move: every position that was found is gone on from in every way.
     """
     surfaces, oracle = alphabets(data, setting), Oracle(data)
-    sent = surfaces[0].engine.start(START)
-    seen, violations = oracle.read(Seen(), sent.events)
-    assert not violations, violations
-    start = Node(sent.position, seen)
+    start = Node(Position(RunState()), Seen(), depth=-1)  # to begin is no step
     known, kinds = {start.key()}, data.name.partition("[")[2].rstrip("]").split("+")
     waiting = [(0, 0, start)]
     while waiting and len(known) < most and perf_counter() < until:

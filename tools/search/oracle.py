@@ -22,6 +22,9 @@ anew) or sets, but by completing a step declared to set it and does not stand be
 pass; and no agent talks a question away by changing its condition after it was shown. A question that is
 asked again has no answer.
 
+What options of required gates set and nobody else supplies is never the agent's, from the start of the run
+on; nor are the names that a loop sets for each round, while the run is in it.
+
 Under strict enforcement in guided and stop mode each breach is a violation at once; in never-stop and under
 advisory enforcement, if the run ends `complete` all the same.
 """
@@ -33,7 +36,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
-from tools.search.declared import open_exits, passed_by
+from tools.search.declared import decided_only, open_exits, passed_by
 from tools.search.seen import Instance, Owner, Seen, Showing
 from tools.search.workflows import (
     DEFAULTS,
@@ -60,7 +63,7 @@ STRENGTH = {"server": 3, "agent": 0, "elicitation": 1, **dict.fromkeys(USER, 2)}
 KINDS = {"boolean": bool, "string": str, "array": (list, tuple), "object": dict}
 HOLDS = (None, "revise", "reject")  # answers that do not let the run go on, and none
 REPORTED = ("confirmation", "agent")  # a bare acknowledgement is the agent's answer, where that counts
-AGENTS = ("agent_delta", "child", "reask")
+AGENTS = ("initial", "agent_delta", "child", "reask")
 AFTER_THE_END = ("gap_resolved", "validation_performed")
 
 
@@ -68,6 +71,10 @@ AFTER_THE_END = ("gap_resolved", "validation_performed")
 class Violation:
     rule: str
     text: str
+
+
+def root_of(path: str) -> str:
+    return path.partition(".")[0]
 
 
 class Oracle:
@@ -79,6 +86,7 @@ class Oracle:
         self.steps = {placed.step.id: placed for placed in placed_steps(data)}
         self.judged = Counter[str]()  # how often each rule was applied
         self.loops = {item.id: item for item in data.items() if isinstance(item, LoopData)}
+        self.decided_only = decided_only(data)
 
     def read(self, seen: Seen, events: Sequence[Event]) -> tuple[Seen, list[Violation]]:
         """Learn the events of one command, and return what is wrong with them."""
@@ -265,18 +273,35 @@ class _Reading:
         for name, value in event["delta"].items():
             if source == "reask":
                 self.ask_again(name)
-            root = name.partition(".")[0]
             current = self.seen.variables.get(name, self.value(name) if "." in name else None)
-            owner = self.seen.owners.get(root)
-            if by_agent and owner is not None and value != current:
-                rule, text = "dotted" if "." in name else "bent", f"{name} = {value!r} is not the agent's"
-                wrong = not self.may_set(root, owner, event)
-                self.judge(rule, wrong, f"{text}: {owner.question} was answered with it")
+            if by_agent and value != current:
+                self.judge_writer(name, value, event)
             applied = [key for key in self.seen.shown if self.holds(self.oracle.questions[key[1]].when)]
             self.write(name, value)
             for key in applied if by_agent else ():
                 if not self.holds(self.oracle.questions[key[1]].when):
                     self.seen.shown[key] = replace(self.seen.shown[key], bent=True)
+
+    def judge_writer(self, name: str, value: Any, event: Event) -> None:
+        """Judge whether what an agent has changed is the agent's."""
+        root, text = root_of(name), f"{name} = {value!r} is not the agent's"
+        owner = self.seen.owners.get(root)
+        if owner is not None:
+            wrong = not self.may_set(root, owner, event)
+            text = f"{text}: {owner.question} was answered with it"
+            self.judge("dotted" if "." in name else "bent", wrong, text)
+        else:
+            self.judge("decided", root in self.oracle.decided_only, f"{text}: only answers set it")
+        if event.get("source") != "reask":
+            self.judge("round", self.is_of_round(root), f"{text}: a loop sets it for each round")
+
+    def is_of_round(self, name: str) -> bool:
+        """Say whether a loop around the run sets a name, and no question shows it that waits for it."""
+        if not any(name in self.oracle.loops[loop].names for loop, _ in self.seen.rounds):
+            return False
+        asked = (question for question in self.oracle.questions.values() if self.instance(question))
+        is_shown = any(name in map(root_of, question.shows) for question in asked)
+        return not is_shown or self.value(name) is not None
 
     def ask_again(self, name: str) -> None:
         """Let go of an answer whose question is asked again with another value of what it shows or reads."""

@@ -70,6 +70,11 @@ class LoopData:
     item: str | None = None
     most: int = 3
 
+    @property
+    def names(self) -> frozenset[str]:
+        """The names that it sets for each round."""
+        return frozenset({"currentIteration", "currentIndex", self.item or "currentItem"})
+
 
 ItemData: TypeAlias = StepData | GateData | LoopData
 

@@ -32,12 +32,14 @@ def main() -> None:
     figures = search_in_parallel(
         options.seed, options.seconds, options.processes, most=options.most, whole=whole
     )
-    walked = walk_all(islice(all_workflows(options.seed), WALKED), MAIN, options.seconds / 4)
     for found in figures.first.values():
         print(story(minimised(found)), end="\n\n")
+    for line in figures.lines():
+        print(f"proof: {line}", flush=True)
+    walked = walk_all(islice(all_workflows(options.seed), WALKED), MAIN, options.seconds / 4)
     for walk in walked.stuck[:10]:
         print(f"stuck: {walk.data.name} on {walk.setting.surface}, {walk.refused}")
-    for line in (*figures.lines(), *walked.lines(), f"seed {options.seed}"):
+    for line in (*walked.lines(), f"seed {options.seed}"):
         print(f"proof: {line}")
     sys.exit(bool(figures.violations) or bool(walked.stuck))
 

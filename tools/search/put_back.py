@@ -184,6 +184,24 @@ EXCEPTIONS = (
         Setting("gated"),
         "channel",
     ),
+    PutBack(
+        "an agent sets what only answers set",
+        "engine/draft.py",
+        "owned = {*owners(self.state), *decided_only(self.plan), ",
+        "owned = {*owners(self.state), ",
+        "gate+deploy",
+        Setting("session"),
+        "decided",
+    ),
+    PutBack(
+        "an agent begins a run with what only answers set",
+        "variables/writes.py",
+        "held = {*owners(state), *due, *decided_only(plan), ",
+        "held = {*owners(state), *due, ",
+        "deploy+gate",
+        Setting("execution"),
+        "decided",
+    ),
 )
 
 

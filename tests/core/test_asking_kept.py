@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from interlock.core.definition.workflow import Contract, Gate, Option, Step, UserInput
+from msgspec.structs import replace
+
+from interlock.core.definition.workflow import Contract, Gate, Loop, Option, Step, UserInput
 from interlock.core.engine.decide import decide
-from interlock.core.run.commands import AcknowledgeStep, EnterActivity, Terms
-from interlock.core.run.outcomes import Ask
+from interlock.core.run.commands import AcknowledgeStep, Decision, EnterActivity, Terms
+from interlock.core.run.outcomes import Ask, Decided
 from interlock.core.run.surface_policy import SESSION
 from support.story import given, one_activity
 
@@ -30,3 +32,19 @@ def test_a_rejection_in_the_users_place_is_asked_for_although_something_else_blo
     story = given(one_activity(step)).start()
     ack = AcknowledgeStep(story.policy, 0, Terms(), variables={"spend": "reject"}, asks_by="elicitation")
     assert isinstance(decide(story.plan, story.state, ack, story.audit), Ask)
+
+
+def test_each_round_is_asked_for_although_all_ask_the_same() -> None:
+    loop = Loop("each", "Each", "forEach", (Step("pay", "Pay", user_input=(NEED,)),), 3, items="parts")
+    story = given(one_activity(loop), SESSION).start(parts=["a", "b"])
+    story.when(EnterActivity(SESSION, 0, Terms(), "main"))
+    leave = EnterActivity(
+        SESSION, 0, Terms(), "__terminal__", variables={"spend": "approve"}, asks_by="elicitation"
+    )
+    for _ in range(2):
+        asked = decide(story.plan, story.state, leave, story.audit)
+        assert isinstance(asked, Ask)
+        (question,) = asked.questions
+        answers = {**leave.decisions, question.digest: Decision("approve", "elicitation")}
+        leave = replace(leave, decisions=answers)
+    assert isinstance(decide(story.plan, story.state, leave, story.audit), Decided)

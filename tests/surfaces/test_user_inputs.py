@@ -118,14 +118,28 @@ def test_an_answer_serves_the_next_step_that_names_the_same_key(bench: Bench) ->
 
 
 @pytest.mark.parametrize("make", [session, gated])
-def test_a_claim_brings_the_approval_of_all_its_rounds_and_of_no_later_visit(bench: Bench, make: Any) -> None:
+def test_an_approval_that_comes_with_a_claim_serves_its_first_round_only(bench: Bench, make: Any) -> None:
     bench.write(workflow(each_part(asking("delete", **APPROVAL))))
     agent = make(bench)
     agent.call("start_session", agent_id="agent", workflow_id="test.flow")
     agent.go("main", variables={"parts": ["a", "b"]})
     claims = [{"step_id": "delete", "output": "deleted"}] * 2
-    assert agent.go("main", step_manifest=claims, variables={"signed": "approve"}).error is False
-    refused = agent.go("__terminal__", step_manifest=claims)
-    assert (refused.code, refused.fields["variables"]) == ("INPUT_REQUIRED", ["signed"])
+    refused = agent.go("__terminal__", step_manifest=claims, variables={"signed": "approve"})
+    assert refused.text.startswith("Step 'delete' cannot be claimed: Delete «b»? Recorded as done: delete.")
     answer = agent.go("__terminal__", step_manifest=claims, variables={"signed": "approve"})
     assert answer.body["status"] == "completed"
+
+
+@pytest.mark.parametrize("make", [session, gated])
+def test_an_answer_in_the_inbox_serves_one_round_although_the_next_asks_the_same(
+    bench: Bench, make: Any
+) -> None:
+    bench.write(workflow(each_part(asking("delete", **{**APPROVAL, "question": "Delete it?"}))))
+    agent = make(bench, terms=Terms(decisions="user"))
+    agent.call("start_session", agent_id="agent", workflow_id="test.flow")
+    agent.go("main", variables={"parts": ["a", "b"]})
+    for _ in range(2):
+        assert agent.go("__terminal__").code == "USER_MUST_DECIDE"
+        (question,) = inbox(agent.ledger)
+        assert decide_question(agent.ledger, question, "approve") is None
+    assert agent.go("__terminal__").body["status"] == "completed"

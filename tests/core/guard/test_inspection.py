@@ -167,7 +167,7 @@ def test_a_question_is_shown_whole(item: Item) -> None:
     half = [replace(event, delta={}) if isinstance(event, e.ContextSet) else event for event in story.events]
     unset = Scope({}, {})
     asked = gate_question(story.plan, unset, item, None) if isinstance(item, Gate) else None
-    asked = asked or input_question(story.plan, unset, item, item.user_input[0])
+    asked = asked or input_question(story.plan, unset, item, item.user_input[0], "")
     shown = {"shown": asked.digest, "question": asked.text, "roots": asked.roots}
     half = changed(e.GateResolved, **shown)(changed(e.QuestionShown, **shown)(half))
     violation = inspect(story.plan, Audit(), half)

@@ -34,15 +34,12 @@ def unanswered(
     if command.asks_by == "inbox" and command.terms.decisions != "user":
         return ()
     recorded = outcome.kept if isinstance(outcome, Refusal) else outcome.events
-    missing = {
-        asked.question.digest: asked for asked in (*_reported(plan, state, recorded), *outcome.unanswered)
-    }
-    by_user = Decision("", command.asks_by)
-    return tuple(
-        asked
-        for digest, asked in missing.items()
-        if digest not in command.decisions and counts(by_user, state, asked.key, command.terms)
-    )
+    by_user, first = Decision("", command.asks_by), dict[str, Unanswered]()  # of each question, in order
+    for asked in (*_reported(plan, state, recorded), *outcome.unanswered):
+        is_answered = asked.question.digest in command.decisions
+        if not is_answered and counts(by_user, state, asked.key, command.terms):
+            first.setdefault(asked.question.id, asked)
+    return tuple(first.values())
 
 
 def _reported(plan: Plan, state: RunState, events: tuple[e.Event, ...]) -> Iterator[Unanswered]:

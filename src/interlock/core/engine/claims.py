@@ -193,7 +193,7 @@ class Walk:
             now=draft.now,
             client=self.client,
             claimed=True,
-            offered=draft.offered(need.step),  # what comes with the call serves every round that it claims
+            offered=draft.offered(need.step),
             brought=draft.settable(need.step),
         )
         if verdict.stopping:

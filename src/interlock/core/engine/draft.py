@@ -46,6 +46,7 @@ class Draft:
         self.events: list[e.Event] = []
         self.notices: list[Notice] = []
         self.sent: dict[str, Json] = {}
+        self._offered = frozenset[str]()
         self.held: dict[str, Json] = {}
         self._answering = frozenset[str]()
         self._due = frozenset[str]()
@@ -108,9 +109,10 @@ class Draft:
             self.notice(CHANGED, text)
 
     def offered(self, step: Step) -> dict[str, Json]:
-        """Return the answers to the step's own questions among what was sent; they are not writes."""
+        """Return the answers to the step's own questions among what was sent: each serves one round."""
         keys = {need.key for need in step.user_input if need.key and given(self.state, need) is None}
-        answers = {name: value for name, value in self.sent.items() if name in keys}
+        answers = {name: value for name, value in self.sent.items() if name in keys - self._offered}
+        self._offered |= {need.key or "" for need in step.user_input}
         self.held = {name: value for name, value in self.held.items() if name not in answers}
         return answers
 

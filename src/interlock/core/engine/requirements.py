@@ -444,7 +444,8 @@ def input_question(plan: Plan, state: RunState, step: Step, need: UserInput) -> 
     scope = plan.scope(state.variables)
     roots = input_roots(plan.workflow, need)
     title, text = question_text(step.title, scope), question_text(need.question, scope)
-    return Question(input_id(step, need), title, text, APPROVAL if need.is_approval else (), roots)
+    options, name = APPROVAL if need.is_approval else (), input_id(step, need)
+    return Question(name, title, text, options, roots, instance(state, name))
 
 
 def _dependency(

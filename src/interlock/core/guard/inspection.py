@@ -299,11 +299,9 @@ class _Inspection:
             return self._of_gate(gate) if event.key == gate.id else None
         if isinstance(op, DoStep):
             for need in op.step.user_input:
-                question = input_question(self.plan, self.scope, op.step, need)
-                digests = (event.shown, question.digest)
-                if event.key == audit.instance(question.id) and (
-                    digests[0] == digests[1] or self._is_input(event)
-                ):
+                key = audit.instance(input_id(op.step, need))
+                question = input_question(self.plan, self.scope, op.step, need, key)
+                if event.key == key and (event.shown == question.digest or self._is_input(event)):
                     return _Asked(question, need)
         if isinstance(op, (AskGate, ConfirmStep)) and event.key == audit.instance(op.gate.id):
             return self._of_gate(op.gate, op.step if isinstance(op, ConfirmStep) else None)

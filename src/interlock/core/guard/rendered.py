@@ -30,12 +30,12 @@ def gate_question(plan: Plan, scope: Scope, gate: Gate, confirms: Step | None) -
     return Question(gate.id, name, text, options, tuple(_roots(plan, paths) - unset))
 
 
-def input_question(plan: Plan, scope: Scope, step: Step, need: UserInput) -> Question:
-    """Render what only the user can give to a step."""
+def input_question(plan: Plan, scope: Scope, step: Step, need: UserInput, key: str) -> Question:
+    """Render what only the user can give to a step, for one instance of it."""
     title, text = question_text(step.title, scope), question_text(need.question, scope)
     options = _APPROVAL if need.is_approval else ()
     roots = _roots(plan, variables_in(need.question)) - {root(need.key or "")}
-    return Question(input_id(step, need), title, text, options, tuple(roots))
+    return Question(input_id(step, need), title, text, options, tuple(roots), key)
 
 
 def input_id(step: Step, need: UserInput) -> str:

@@ -12,7 +12,8 @@ from interlock.core.hashing import digest_of
 class Question(Struct, frozen=True):
     """What the user is asked, as it is shown: text and options with their effects (rule 26).
 
-    `roots` are the variables that it reads or sets; without options the answer is free text.
+    `roots` are the variables that it reads or sets; without options the answer is free text. `key` is the
+    instance of what a step asks: a call may claim many rounds, and an answer serves one of them.
     """
 
     id: str
@@ -20,11 +21,12 @@ class Question(Struct, frozen=True):
     text: str
     options: tuple[Option, ...] = ()
     roots: tuple[str, ...] = ()
+    key: str = ""
 
     @property
     def digest(self) -> str:
         """What a decision is bound to: a question that would be shown differently is another one."""
-        return digest_of(msgspec.json.encode([self.id, self.name, self.text, self.options]))
+        return digest_of(msgspec.json.encode([self.key or self.id, self.name, self.text, self.options]))
 
     def option(self, option_id: str) -> Option | None:
         return next((option for option in self.options if option.id == option_id), None)

@@ -34,6 +34,7 @@ TYPES = "text passes for a boolean"
 UNSEEN = "a question takes its default and was never shown"
 ENDED = "a run changes after its end"
 ADVISORY = "a run is complete although a gate was passed"
+SAME = "one answer serves all rounds that a call claims"
 GAP = "an agent closes the gap of a decision without the user"
 
 HOLES: list[tuple[str, str, str, str, Setting]] = [
@@ -45,6 +46,8 @@ HOLES: list[tuple[str, str, str, str, Setting]] = [
     (BEFORE, "setter+gate", "one", "bent", Setting("gated")),
     (BEFORE, "setter+gate", "one", "bent", Setting("navigation", "auto")),
     (ROUNDS, "each", "one", "unanswered", Setting("gated")),
+    (SAME, "each-approval", "one", "not-given", Setting("session")),
+    (SAME, "each-approval", "one", "not-given", Setting("gated", "client")),
     (WORDS, "gate", "one", "digest", Setting("session")),
     (WORDS, "gate", "one", "digest", Setting("navigation")),
     (WORDS, "gate", "child", "digest", Setting("execution")),

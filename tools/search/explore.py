@@ -18,7 +18,7 @@ from interlock.core.run.preferences import DECISIONS, ENFORCEMENT, PRESETS
 from interlock.core.run.state import RunState
 from tools.search.adapter import Engine, Position, Sent, Setting, Surface
 from tools.search.alphabet import Move, alphabets
-from tools.search.oracle import USER, Oracle, Violation
+from tools.search.oracle import ASKED, USER, Oracle, Violation
 from tools.search.seen import Seen
 from tools.search.workflows import WorkflowData, larger, questions, spread, two_items
 
@@ -189,7 +189,7 @@ def _after(engine: Engine, oracle: Oracle, node: Node, move: Move) -> tuple[Node
 
 
 def beside_the_log(position: Position, move: Move, sent: Sent) -> list[Violation]:
-    """Return what no log shows: a refusal by the guard alone, an answer that the user did not give."""
+    """Return what no log shows: a refusal by the guard alone, an answer that the user has not given."""
     wrong = []
     if sent.refused.startswith(GUARD_REFUSED):
         wrong.append(Violation("guard", f"only the guard has refused it: {sent.refused}"))
@@ -197,6 +197,11 @@ def beside_the_log(position: Position, move: Move, sent: Sent) -> list[Violation
         is_the_users = event["kind"] == "gate_resolved" and event["channel"] in USER
         if is_the_users and event["shown"] not in position.decisions:
             wrong.append(Violation("not-given", f"the user has not answered {event['gate']}"))
+    given = Counter(
+        it["shown"] for it in sent.events if it["kind"] == "gate_resolved" and it["channel"] in ASKED
+    )
+    if any(count > 1 for count in given.values()):
+        wrong.append(Violation("not-given", "one answer of the user serves two questions"))
     return wrong
 
 

@@ -53,11 +53,12 @@ Event: TypeAlias = Mapping[str, Any]
 
 NEVER_STOP = "full_auto_never_stop"
 USER = frozenset({"console", "cli", "inbox"})
+ASKED = USER | {"elicitation"}
 CHANNELS: Mapping[str, frozenset[str]] = {
     "user": USER,
-    "client": USER | {"elicitation"},
-    "auto": USER | {"elicitation", "agent"},
-    "agent": USER | {"elicitation", "agent"},
+    "client": ASKED,
+    "auto": ASKED | {"agent"},
+    "agent": ASKED | {"agent"},
 }
 STRENGTH = {"server": 3, "agent": 0, "elicitation": 1, **dict.fromkeys(USER, 2)}  # a default still counts
 KINDS = {"boolean": bool, "string": str, "array": (list, tuple), "object": dict}

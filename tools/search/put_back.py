@@ -158,6 +158,15 @@ EXCEPTIONS = (
         "not-given",
     ),
     PutBack(
+        "one answer serves every round that a call claims",
+        "engine/requirements.py",
+        "return Question(name, title, text, options, roots, instance(state, name))",
+        "return Question(name, title, text, options, roots)",
+        "each-approval",
+        Setting("session"),
+        "not-given",
+    ),
+    PutBack(
         "a decline is forgotten",
         "engine/evolve.py",
         'return replace(state, declined={**state.declined, f"{state.activity}/{event.key}": event.channel})',

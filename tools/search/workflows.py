@@ -254,6 +254,7 @@ KINDS: dict[str, ItemData] = {
     "waiting": GateData("g", PLAIN, waits_ms=1000),
     "each": LoopData("l", (GateData("g", PLAIN, ("item",)),), over="places", item="item"),
     "each-step": LoopData("l", (StepData("s"), GateData("g", PLAIN, ("item",))), over="places", item="item"),
+    "each-approval": LoopData("l", (StepData("s", asks="approval"),), over="places", item="item"),
     "each-plain": LoopData("l", (StepData("s"),), over="places", item="item"),
     "while": LoopData("l", (StepData("s"), GateData("g", AGAIN)), test=("again", True)),
     "while-after": LoopData("l", (GateData("g", AGAIN), StepData("s")), test=("again", True)),

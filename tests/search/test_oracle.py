@@ -61,6 +61,11 @@ def sent(**delta: Any) -> dict[str, Any]:
     return {"kind": "context_set", "delta": delta}
 
 
+def gap(key: str, summary: str = "") -> dict[str, Any]:
+    event = {"kind": "gap_recorded", "severity": "critical", "category": "unexpected"}
+    return {**event, "key": key, "summary": summary}
+
+
 def completed(step: str) -> dict[str, Any]:
     return {"kind": "step_completed", "step": step}
 
@@ -91,7 +96,7 @@ def test_an_answer_by_form_counts_under_auto_only() -> None:
 def test_in_never_stop_mode_an_agent_answers_for_nobody() -> None:
     done = {"kind": "run_completed", "status": "complete"}
     for channel, broken in {"agent": ["complete"], "elicitation": []}.items():
-        log = [[shown()], [answered(channel=channel)], [left(), done]]
+        log = [[shown()], [answered(channel=channel), gap("g1")], [left(), done]]
         for policy in ("auto", "client"):
             assert rules(["gate"], *log, policy=policy, mode=NEVER_STOP) == broken
 
@@ -165,10 +170,31 @@ def test_a_jump_leaves_out_a_confirmation_in_guided_mode_only() -> None:
         assert rules(["confirm", "step"], *log, shape="three", mode=mode) == []
 
 
-def test_in_never_stop_mode_an_agent_replaces_the_users_answer() -> None:
-    log = [[shown()], [answered()], [answered(channel="agent")], [sent(target="PRODUCTION")]]
-    assert rules(["gate"], *log, mode=NEVER_STOP) == []
+def test_in_never_stop_mode_an_agent_answers_in_a_new_visit_and_replaces_nothing_before() -> None:
+    agents = [answered(channel="agent"), gap("g1")]
+    log = [[shown()], [answered()], agents, [sent(target="PRODUCTION")]]
+    assert rules(["gate"], *log, mode=NEVER_STOP) == ["replaced"]
     assert rules(["gate"], *log) == ["bent"]
+    again = [[shown()], [answered()], [left("a"), entered()], agents, [sent(target="PRODUCTION")]]
+    assert rules(["gate"], *again, mode=NEVER_STOP) == []
+
+
+def test_what_the_mode_or_the_terms_let_pass_is_disclosed() -> None:
+    for log in ([left()], [answered(channel="agent"), left()]):
+        assert rules(["gate"], log, mode=NEVER_STOP) == ["undisclosed"]
+        assert rules(["gate"], [gap("g1"), *log], mode=NEVER_STOP) == []
+        assert rules(["gate"], [gap("g2"), *log], mode=NEVER_STOP) == ["undisclosed"]
+    begun = {"kind": "loop_entered", "loop": "l1", "total": 1}
+    over = {"kind": "loop_left", "loop": "l1"}
+    assert rules(["each"], [begun, gap("g1"), over], mode=NEVER_STOP) == ["undisclosed"]
+    assert rules(["each"], [begun, gap("l1@0::g1"), over], mode=NEVER_STOP) == []
+
+
+def test_outside_guided_mode_a_confirmation_is_assumed_and_that_is_recorded() -> None:
+    assumed = answered("confirm-s1", option="proceed", channel="server", how="assumed")
+    stop = "full_auto_stop_on_user_deps"
+    assert rules(["confirm"], [completed("s1"), assumed, left()], mode=stop) == []
+    assert rules(["confirm"], [completed("s1"), left()], mode=stop) == ["unanswered"]
 
 
 def test_a_shortcut_may_be_claimed() -> None:
@@ -189,11 +215,12 @@ def test_a_question_is_shown_whole() -> None:
 
 
 def test_in_never_stop_mode_what_a_question_lacks_is_a_gap() -> None:
-    gap = {"kind": "gap_recorded", "key": "g1", "severity": "critical", "category": "unexpected"}
-    other, named = ({**gap, "summary": f"put without '{name}'"} for name in ("plan", "target"))
+    other, named = (gap("g1", f"put without '{name}'") for name in ("plan", "target"))
+    minor = {**named, "severity": "warning"}
     unset, never = [sent(target=None)], NEVER_STOP
     assert rules(["gate"], unset, [shown(), named], mode=never) == []
-    assert rules(["gate"], unset, [shown(), other], mode=never) == ["whole"]
+    for wrong in (other, minor):
+        assert rules(["gate"], unset, [shown(), wrong], mode=never) == ["whole"]
     assert rules(["gate"], unset, [shown(), named]) == ["whole"]
 
 

@@ -288,7 +288,8 @@ class Alphabet:
             }
             if forged:
                 label = f"agent answers its own form of {gate} with {option.id}"
-                yield Move(label, replace(chosen, decisions=forged))
+                # what a person has recorded is stronger than a form
+                yield Move(label, replace(chosen, decisions={**forged, **position.decisions}))
         yield Move(f"respond_checkpoint {gate} condition_not_met", replace(answer, condition_not_met=True))
         yield Move(f"respond_checkpoint {gate} auto_advance", replace(answer, auto_advance=True))
 

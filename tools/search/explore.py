@@ -18,7 +18,7 @@ from interlock.core.run.preferences import DECISIONS, ENFORCEMENT, PRESETS
 from interlock.core.run.state import RunState
 from tools.search.adapter import Engine, Position, Sent, Setting, Surface
 from tools.search.alphabet import Move, alphabets
-from tools.search.oracle import ASKED, USER, Oracle, Violation
+from tools.search.oracle import ASKED, STRENGTH, USER, Oracle, Violation
 from tools.search.seen import Seen
 from tools.search.workflows import WorkflowData, larger, questions, spread, two_items
 
@@ -197,6 +197,9 @@ def beside_the_log(position: Position, move: Move, sent: Sent) -> list[Violation
         is_the_users = event["kind"] == "gate_resolved" and event["channel"] in USER
         if is_the_users and event["shown"] not in position.decisions:
             wrong.append(Violation("not-given", f"the user has not answered {event['gate']}"))
+        decided = position.decisions.get(event["shown"]) if event["kind"] == "gate_resolved" else None
+        if decided is not None and STRENGTH[event["channel"]] < STRENGTH[decided.channel]:
+            wrong.append(Violation("replaced", f"the user's answer to {event['gate']} was not used"))
     given = Counter(
         it["shown"] for it in sent.events if it["kind"] == "gate_resolved" and it["channel"] in ASKED
     )

@@ -26,7 +26,7 @@ What options of required gates set and nobody else supplies is never the agent's
 on; nor are the names that a loop sets for each round, while the run is in it.
 
 Under strict enforcement in guided and stop mode each breach is a violation at once; in never-stop and under
-advisory enforcement, if the run ends `complete` all the same.
+advisory enforcement, if the run ends `complete` all the same, or no gap names what was passed by.
 """
 
 from __future__ import annotations
@@ -150,6 +150,7 @@ class _Reading:
             case "gap_recorded":
                 is_users = event["category"] == "user_only_dependency" and event["severity"] == "critical"
                 seen.gaps = (*seen.gaps, "user" if is_users else event["severity"])
+                seen.disclosed |= {event.get("key", "")}
             case "gap_resolved":
                 wrong = seen.gaps[event["gap"] - 1] == "user" and event.get("channel") not in USER
                 self.judge("gap-closed", wrong, "an agent closed the gap of a decision without the user")
@@ -214,7 +215,8 @@ class _Reading:
 
     def is_gap(self, key: str, unset: Sequence[str]) -> bool:
         """Say whether this command discloses, in never-stop mode, what a question was shown without."""
-        told = " ".join(it["summary"] for it in self.gaps if it.get("key") == key)
+        critical = (it for it in self.gaps if it["severity"] == "critical")
+        told = " ".join(it["summary"] for it in critical if it.get("key") == key)
         return self.seen.mode == NEVER_STOP and all(f"'{name}'" in told for name in unset)
 
     def answer(self, index: int, event: Event) -> None:
@@ -224,10 +226,16 @@ class _Reading:
         if key is None or event["how"] == "dismissed":
             return  # given for no pass that the run is in
         shown = seen.shown.get(key)
+        # In never-stop mode the agent decides without the user, under every policy; a form is the user's
+        # where the policy takes forms, as in the other modes (rule 27).
         accepted = channel in CHANNELS[seen.policy] and (seen.mode != NEVER_STOP or channel != "agent")
         if not accepted and not self.server_answers(event, question, shown):
             seen.weak[key] = channel
-            if seen.mode == NEVER_STOP:  # there it counts, and the run is not complete
+            if seen.mode == NEVER_STOP:
+                replaced = seen.answers.get(key) not in HOLDS
+                self.judge("replaced", replaced, f"{question.id} was answered, then again by {channel}")
+                # It is the gate's answer in a new visit or round: what the user's earlier answer has set is
+                # owned until the same gate is answered again, by whomever the mode lets answer (rule 26).
                 self.release(question)
             return
         if (declined := seen.declined.get(key)) is not None:
@@ -345,7 +353,7 @@ class _Reading:
             shown = seen.shown.get(key)
             if question.kind == "confirmation":
                 step = (seen.rounds, question.id.removeprefix("confirm-"))
-                if seen.mode == "guided" and step in seen.done:
+                if step in seen.done:  # outside guided mode the server has assumed it, and said so
                     self.judge_due(key)
             elif question.kind == "gate" and question.required and self.holds(question.when):
                 self.judge_due(key)
@@ -356,9 +364,22 @@ class _Reading:
     def judge_due(self, key: Instance) -> None:
         """Apply the main rule: what is due has an answer that counts."""
         where = "".join(f" in round {number + 1} of {loop}" for loop, number in key[0])
-        weak = self.seen.weak.get(key)
+        weak, wrong = self.seen.weak.get(key), self.seen.answers.get(key) in HOLDS
         text = f"{key[1]}{where} was passed by{f', answered by {weak}' if weak else ''}"
-        self.judge_pass("channel" if weak else "unanswered", self.seen.answers.get(key) in HOLDS, text)
+        self.judge_pass("channel" if weak else "unanswered", wrong, text)
+        if wrong and (self.seen.mode == NEVER_STOP or not self.seen.strict):
+            self.judge("undisclosed", not self.is_disclosed(key), f"{text}, and no gap says so")
+
+    def is_disclosed(self, key: Instance) -> bool:
+        """Say whether a gap names the instance, or the step that asks."""
+        rounds = "/".join(f"{loop}@{number}" for loop, number in key[0])
+        steps = (
+            it.step
+            for it in self.oracle.steps.values()
+            if key[1] in (it.step.input_id, it.step.confirmation_id)
+        )
+        names = (key[1], *(step.id for step in steps))
+        return any((f"{rounds}::{name}" if rounds else name) in self.seen.disclosed for name in names)
 
     def leave_loop(self, loop: LoopData) -> None:
         """Judge the last round, and whether another was due."""
@@ -415,7 +436,7 @@ class _Reading:
         passed = passed_by(self.data, start, to, self.value)
         for question in self.oracle.questions.values():
             if question.kind == "confirmation" and self.seen.mode != "guided":
-                continue  # it is assumed
+                continue  # rule 27: nobody is asked, so that a jump takes no decision from the user
             if question.activity in passed and question.required and self.holds(question.when):
                 text = f"{start or 'the beginning'} to {to} leaves out {question.id}"
                 self.judge_pass("jumped", question.id not in self.seen.answered, text)

@@ -56,6 +56,7 @@ class Seen:
     away: tuple[str, str] = ("", "")
     missed: frozenset[str] = frozenset()
     gaps: tuple[str, ...] = ()
+    disclosed: frozenset[str] = frozenset()
     status: str = ""
 
     def key(self) -> str:

@@ -84,8 +84,9 @@ PARTS = {
         "Small workflows and all that an agent can send, for 20 minutes and 300,000 states or more: those\n"
         "of two items to their end, to depth five and with one write a run, then larger ones with two\n"
         "writes. A second oracle judges what was recorded; honest agents walk the same workflows. Each\n"
-        "exception that the engine once had is put back, found without the guard, and held by it. Alone:\n"
-        "`python -m tools.search --whole`, `python -m tools.search.put_back`; mutants of the engine:\n"
+        "exception that the engine once had is put back, found without the guard, and held by it. In 60\n"
+        "mutants of the engine one condition is turned around: with the guard on the oracle must see\n"
+        "nothing. Alone: `python -m tools.search --whole`, `python -m tools.search.put_back`,\n"
         "`python -m tools.search.engine_mutants`.",
         _tests("tests/search"),
     ),

@@ -1,10 +1,10 @@
-"""Break the engine in one place at a time, and see who notices: the second oracle, honest agents, or nobody.
+"""Break the engine in one place at a time, and see who notices: the second oracle, honest agents, the tests.
 
-    python -m tools.search.engine_mutants [--seed N] [--sample 40]
+    python -m tools.search.engine_mutants [--seed N] [--sample 60]
 
 A mutant turns one condition of a module around. It is made in a copy of the sources and probed by a short
-search and honest walks, without the guard and with it. The exit code is 1 if the oracle sees a violation that
-the guard let pass.
+search and honest walks, with the guard and without it; what nobody notices without it is left to the tests of
+the core, without the guard too. The exit code is 1 if the oracle sees a violation that the guard let pass.
 """
 
 from __future__ import annotations
@@ -22,9 +22,10 @@ from pathlib import Path
 from random import Random, randrange
 from tempfile import TemporaryDirectory
 
-from interlock.core.engine import decide
+from tools.search.adapter import Setting
 from tools.search.explore import MAIN, Figures, explore
 from tools.search.honest import walk
+from tools.search.unguarded import unguard
 from tools.search.workflows import workflow_of
 
 ROOT = Path(__file__).parent.parent.parent
@@ -41,10 +42,19 @@ BROKEN = (
     "paths/jumps",
     "paths/transitions",
 )
-PROBED = (("setter", "gate"), ("confirm", "each-step"), ("conditional", "away"), ("while", "approval"))
-STATES = 60
+PROBED = (
+    (("setter", "gate"), Setting("execution", "auto")),
+    (("confirm", "each-step"), Setting("gated", "client")),
+    (("conditional", "away"), Setting("session", "user", "strict", "never-stop")),
+    (("while", "approval"), Setting("session", "auto")),
+    (("each-approval", "deploy"), Setting("execution", "user", "strict", "never-stop")),
+    (("waiting", "gate"), Setting("navigation", "auto", "advisory")),
+)
+STATES = 50
 SECONDS = 300
-ORACLE = "seen by the oracle"
+ORACLE, SILENT = "seen by the oracle", "silent"
+TESTS = ("tests/core", "--ignore", "tests/core/guard")
+COPIED = ("src", "tests", "tools", "bench", "pyproject.toml")
 
 
 @dataclass(frozen=True)
@@ -76,44 +86,112 @@ def engine_mutants(module: str) -> Iterator[EngineMutant]:
             yield EngineMutant(module, test.lineno, " ".join(segment.split()), source)
 
 
-def probe(*, guarded: bool) -> set[str]:
+def probe() -> set[str]:
     """Search and walk a few workflows with the engine as it is imported, and name all that is wrong."""
-    if not guarded:
-        decide.inspect = lambda plan, audit, events, command: None  # type: ignore[attr-defined]
     wrong: set[str] = set()
-    for kinds in PROBED:
+    for kinds, other in PROBED:
         data = workflow_of(kinds, "two" if "away" in kinds else "one")
-        for setting in MAIN:
+        for setting in (*MAIN, other):
             figures = Figures()
             explore(data, setting, figures, most=STATES)
             wrong |= {f"{rule} in {data.name} on {setting.surface}" for rule in figures.violations}
+        for setting in MAIN:
             honest = walk(data, setting)
             wrong |= set() if honest.ended else {f"stuck in {data.name} on {setting.surface}"}
     return wrong
 
 
-def outcome(mutant: EngineMutant, *, guarded: bool) -> str:
-    """Say who notices a mutant."""
-    with TemporaryDirectory() as folder:
-        copied = Path(folder) / "src"
-        shutil.copytree(ROOT / "src", copied, ignore=shutil.ignore_patterns("__pycache__"))
-        (copied.parent / ENGINE / f"{mutant.module}.py").write_text(mutant.source, "utf-8")
-        environment = {**os.environ, "PYTHONPATH": f"{copied}{os.pathsep}{ROOT}"}
-        command = [sys.executable, "-m", "tools.search.engine_mutants", "--probe"]
-        command += ["--guarded"] if guarded else []
+class Copy:
+    """A copy of the project, in which one module at a time is broken."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        for name in COPIED:
+            if (ROOT / name).is_dir():
+                shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("node_modules"))
+            else:
+                shutil.copy(ROOT / name, folder / name)
+        self.known = self.failed()  # tests of the guard within the core's
+
+    def noticed(self, mutant: EngineMutant) -> tuple[str, str]:
+        """Say who notices a mutant, with the guard and without it."""
+        file = self.folder / ENGINE / f"{mutant.module}.py"
+        sound = file.read_text("utf-8")
+        file.write_text(mutant.source, "utf-8")
         try:
-            ran = subprocess.run(
-                command, env=environment, capture_output=True, text=True, timeout=SECONDS, check=False
+            guarded, unguarded = self.probed("--guarded"), self.probed()
+            if unguarded == SILENT and self.failed("-x", *self.known):
+                unguarded = "seen by the tests"
+        finally:
+            file.write_text(sound, "utf-8")
+        return guarded, unguarded
+
+    def probed(self, *options: str) -> str:
+        """Probe what is in the copy in a process of its own."""
+        ran = self._run("tools.search.engine_mutants", "--probe", *options)
+        if ran is None:
+            return "hangs"
+        words = {text.split()[0] for text in ran.stdout.splitlines()}
+        return "crashes" if ran.returncode else _noticed_by(words)
+
+    def failed(self, *options: str) -> list[str]:
+        """Run the tests of the core without the guard; return options that leave out those that fail."""
+        plugins = ("-p", "no:xdist", "-p", "no:cacheprovider", "-p", "tools.search.unguarded")
+        ran = self._run("pytest", "-q", "-m", "not slow", *plugins, *options, *TESTS)
+        if ran is None:
+            return ["hangs"]
+        failed = [line.split()[1] for line in ran.stdout.splitlines() if line.startswith(("FAILED", "ERROR"))]
+        return [f"--deselect={test}" for test in failed]
+
+    def _run(self, *arguments: str) -> subprocess.CompletedProcess[str] | None:
+        environment = {**os.environ, "PYTHONPATH": f"{self.folder / 'src'}{os.pathsep}{self.folder}"}
+        command = [sys.executable, "-m", *arguments]
+        try:
+            return subprocess.run(
+                command,
+                cwd=self.folder,
+                env=environment,
+                capture_output=True,
+                text=True,
+                timeout=SECONDS,
+                check=False,
             )
         except subprocess.TimeoutExpired:
-            return "hangs"
-    return "crashes" if ran.returncode else _noticed_by({text.split()[0] for text in ran.stdout.splitlines()})
+            return None
 
 
 def _noticed_by(wrong: set[str]) -> str:
     if wrong - {"stuck", "guard"}:
         return ORACLE
-    return "refused by the guard" if "guard" in wrong else "stuck" if wrong else "silent"
+    return "refused by the guard" if "guard" in wrong else "stuck" if wrong else SILENT
+
+
+class Noticed:
+    """Who has noticed the mutants of a sample that a seed gives."""
+
+    def __init__(self, seed: int) -> None:
+        self.seed = seed
+        self.mutants = [mutant for module in BROKEN for mutant in engine_mutants(module)]
+        self.by = {"on": Counter[str](), "off": Counter[str]()}
+        Random(seed).shuffle(self.mutants)
+
+    def probed(self, sample: int) -> Iterator[str]:
+        """Probe the first of the mutants, and tell of each."""
+        with TemporaryDirectory() as folder:
+            copy = Copy(Path(folder))
+            for mutant in self.mutants[:sample]:
+                on, off = copy.noticed(mutant)
+                self.by["on"][on] += 1
+                self.by["off"][off] += 1
+                yield f"{on:22}{off:22}{mutant.module}:{mutant.line} not ({mutant.text})"
+
+    def lines(self) -> Iterator[str]:
+        """Tell the figures."""
+        count = self.by["on"].total()
+        yield f"mutants of the engine: {count} of {len(self.mutants)}, seed {self.seed}"
+        for guard, noticed in self.by.items():
+            listed = ", ".join(f"{name} {number}" for name, number in sorted(noticed.items()))
+            yield f"guard {guard}: {listed}"
 
 
 def main() -> None:
@@ -121,24 +199,20 @@ def main() -> None:
     parser.add_argument("--probe", action="store_true")
     parser.add_argument("--guarded", action="store_true")
     parser.add_argument("--seed", type=int, default=int(os.environ.get("PROOF_SEED") or randrange(10**6)))
-    parser.add_argument("--sample", type=int, default=40)
+    parser.add_argument("--sample", type=int, default=60)
     options = parser.parse_args()
     if options.probe:
-        for text in sorted(probe(guarded=options.guarded)):
+        if not options.guarded:
+            unguard()
+        for text in sorted(probe()):
             print(text)
         return
-    mutants = [mutant for module in BROKEN for mutant in engine_mutants(module)]
-    counts = {"off": Counter[str](), "on": Counter[str]()}
-    for mutant in Random(options.seed).sample(mutants, min(options.sample, len(mutants))):
-        off, on = outcome(mutant, guarded=False), outcome(mutant, guarded=True)
-        counts["off"][off] += 1
-        counts["on"][on] += 1
-        print(f"{off:22}{on:22}{mutant.module}:{mutant.line} not ({mutant.text})", flush=True)
-    print(f"proof: {len(mutants)} mutants of the engine, seed {options.seed}")
-    for guard, noticed in counts.items():
-        listed = ", ".join(f"{name} {count}" for name, count in sorted(noticed.items()))
-        print(f"proof: guard {guard}, {noticed.total()} probed: {listed}")
-    sys.exit(bool(counts["on"][ORACLE]))
+    noticed = Noticed(options.seed)
+    for text in noticed.probed(options.sample):
+        print(text, flush=True)
+    for text in noticed.lines():
+        print(f"proof: {text}")
+    sys.exit(bool(noticed.by["on"][ORACLE]))
 
 
 if __name__ == "__main__":

@@ -50,7 +50,7 @@ PROBED = (
     (("each-approval", "deploy"), Setting("execution", "user", "strict", "never-stop")),
     (("waiting", "gate"), Setting("navigation", "auto", "advisory")),
 )
-STATES = 50
+STATES = 30
 SECONDS = 300
 ORACLE, SILENT = "seen by the oracle", "silent"
 TESTS = ("tests/core", "--ignore", "tests/core/guard")

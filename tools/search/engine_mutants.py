@@ -12,7 +12,9 @@ from __future__ import annotations
 import argparse
 import ast
 import os
+import resource
 import shutil
+import signal
 import subprocess
 import sys
 from collections import Counter
@@ -51,7 +53,8 @@ PROBED = (
     (("waiting", "gate"), Setting("navigation", "auto", "advisory")),
 )
 STATES = 30
-SECONDS = 300
+SECONDS = 600
+MOST_CPU = 30  # seconds of a probe; a sound engine takes four
 ORACLE, SILENT = "seen by the oracle", "silent"
 TESTS = ("tests/core", "--ignore", "tests/core/guard")
 COPIED = ("src", "tests", "tools", "bench", "pyproject.toml")
@@ -131,6 +134,8 @@ class Copy:
         ran = self._run("tools.search.engine_mutants", "--probe", *options)
         if ran is None:
             return "hangs"
+        if ran.returncode == -signal.SIGXCPU:
+            return "hangs"
         words = {text.split()[0] for text in ran.stdout.splitlines()}
         return "crashes" if ran.returncode else _noticed_by(words)
 
@@ -202,6 +207,7 @@ def main() -> None:
     parser.add_argument("--sample", type=int, default=60)
     options = parser.parse_args()
     if options.probe:
+        resource.setrlimit(resource.RLIMIT_CPU, (MOST_CPU, MOST_CPU))
         if not options.guarded:
             unguard()
         for text in sorted(probe()):

@@ -326,6 +326,15 @@ def test_a_loop_is_not_left_while_a_round_is_due() -> None:
     assert found(story.plan, first_round_again(story.events)) == "I8"
 
 
+def test_a_loop_is_left_out_in_never_stop_mode_only_if_its_list_is_missing() -> None:
+    loop = Loop("each", "Each", "forEach", (BUILD,), items="things")
+    story = given(one_activity(loop), mode="never-stop").start().ack()
+    assert only(story.events, e.LoopLeft)[0].because == "gap"
+    assert found(story.plan, story.events) is None
+    started, *rest = story.events
+    assert found(story.plan, [started, e.ContextSet({"things": [1]}, "initial"), *rest]) == "I8"
+
+
 def test_a_gate_whose_condition_turns_true_is_judged_when_its_activity_is_left() -> None:
     late = Gate("late", "Late", "Really?", OPTIONS[1:], condition=Compare("risky", "==", True))
     story = given(one_activity(late, BUILD)).start()

@@ -532,6 +532,8 @@ class _Inspection:
             case e.LoopLeft(because="gap"):
                 if not self.audit.applied.never_stops:
                     yield I1(f"loop '{loop.id}' is left out in a mode that stops for it")
+                if event.next != op.after or declared is not None:
+                    yield I8(f"loop '{loop.id}' is left out, and its first round is due")
                 yield from self._needs_gap("missing_input", f"loop:{loop.id}")
             case e.LoopLeft():
                 is_stopped = self.audit.steer == "stop" if loop.steered else not goes_on(loop, self.scope)

@@ -23,7 +23,9 @@ def extent(loop: Loop, scope: Scope) -> tuple[int | None, tuple[Json, ...]] | No
     if loop.kind == "for":
         declared = loop.count if isinstance(loop.count, int) else scope.value(str(loop.count))
         count = number_of(declared)
-        return None if count is None else (int(min(max(count, 0), loop.max_iterations)), ())
+        if count is None or count != count // 1:
+            return None
+        return int(min(max(count, 0), loop.max_iterations)), ()
     return None, ()
 
 

@@ -28,7 +28,7 @@ from tools.search.adapter import Setting
 from tools.search.explore import MAIN, Figures, explore
 from tools.search.honest import walk
 from tools.search.unguarded import unguard
-from tools.search.workflows import workflow_of
+from tools.search.workflows import WorkflowData, workflow_of
 
 ROOT = Path(__file__).parent.parent.parent
 ENGINE = Path("src/interlock/core/engine")
@@ -95,13 +95,20 @@ def probe() -> set[str]:
     for kinds, other in PROBED:
         data = workflow_of(kinds, "two" if "away" in kinds else "one")
         for setting in (*MAIN, other):
-            figures = Figures()
-            explore(data, setting, figures, most=STATES)
-            wrong |= {f"{rule} in {data.name} on {setting.surface}" for rule in figures.violations}
-        for setting in MAIN:
-            honest = walk(data, setting)
-            wrong |= set() if honest.ended else {f"stuck in {data.name} on {setting.surface}"}
+            wrong |= {f"{what} in {data.name} on {setting.surface}" for what in _probed(data, setting)}
     return wrong
+
+
+def _probed(data: WorkflowData, setting: Setting) -> Iterator[str]:
+    """Search a workflow and walk it, and name what is wrong; what crashes may still do harm elsewhere."""
+    figures = Figures()
+    try:
+        explore(data, setting, figures, most=STATES)
+        if setting in MAIN and not walk(data, setting).ended:
+            yield "stuck"
+    except Exception:  # whatever a broken engine raises
+        yield "crashes"
+    yield from figures.violations
 
 
 class Copy:
@@ -137,7 +144,7 @@ class Copy:
         if ran.returncode == -signal.SIGXCPU:
             return "hangs"
         words = {text.split()[0] for text in ran.stdout.splitlines()}
-        return "crashes" if ran.returncode else _noticed_by(words)
+        return _noticed_by(words | {"crashes"} if ran.returncode else words)
 
     def failed(self, *options: str) -> list[str]:
         """Run the tests of the core without the guard; return options that leave out those that fail."""
@@ -166,9 +173,10 @@ class Copy:
 
 
 def _noticed_by(wrong: set[str]) -> str:
-    if wrong - {"stuck", "guard"}:
+    if wrong - {"stuck", "guard", "crashes"}:
         return ORACLE
-    return "refused by the guard" if "guard" in wrong else "stuck" if wrong else SILENT
+    names = {"guard": "refused by the guard", "crashes": "crashes", "stuck": "stuck"}
+    return next((told for name, told in names.items() if name in wrong), SILENT)
 
 
 class Noticed:
@@ -207,7 +215,7 @@ def main() -> None:
     parser.add_argument("--sample", type=int, default=60)
     options = parser.parse_args()
     if options.probe:
-        resource.setrlimit(resource.RLIMIT_CPU, (MOST_CPU, MOST_CPU))
+        resource.setrlimit(resource.RLIMIT_CPU, (MOST_CPU, 2 * MOST_CPU))
         if not options.guarded:
             unguard()
         for text in sorted(probe()):

@@ -224,6 +224,13 @@ def test_in_never_stop_mode_what_a_question_lacks_is_a_gap() -> None:
     assert rules(["gate"], unset, [shown(), named]) == ["whole"]
 
 
+def test_in_never_stop_mode_what_a_question_lacked_was_not_shown_and_may_be_sent() -> None:
+    lacks = [shown(), gap("g1", "put without 'plan.host'")]
+    log = [[sent(plan={})], lacks, [answered()], [sent(plan={"host": "PRODUCTION"})]]
+    assert rules(["dotted"], *log, mode=NEVER_STOP) == []
+    assert rules(["dotted"], [shown()], *log[2:], mode=NEVER_STOP) == ["bent"]
+
+
 def test_a_question_that_is_asked_again_has_no_answer() -> None:
     again = [{**sent(target="PRODUCTION"), "source": "reask"}, shown(digest="e")]
     assert rules(["gate"], [shown()], [answered()], again, [left()]) == ["unanswered"]

@@ -256,7 +256,10 @@ class _Reading:
         if event.get("transition_to") or seen.away[0] == question.id:
             seen.away = (question.id, event.get("transition_to") or "")
         self.release(question)
-        owned = question.sets | {name for name in question.reads if seen.variables.get(name) is not None}
+        # In never-stop mode a question is put without what nobody has set: that was not shown, and is free.
+        lacking = {root_of(path) for path in question.shows if self.value(path) is None}
+        known = {name for name in question.reads if seen.variables.get(name) is not None}
+        owned = question.sets | (known - lacking)
         for name in owned if accepted and event.get("option") not in HOLDS else ():
             seen.owners[name], self.fresh[name] = Owner(question.id, key, name in sets), index
 

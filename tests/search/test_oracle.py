@@ -190,6 +190,12 @@ def test_what_the_mode_or_the_terms_let_pass_is_disclosed() -> None:
     assert rules(["each"], [begun, gap("l1@0::g1"), over], mode=NEVER_STOP) == []
 
 
+def test_in_never_stop_mode_an_agents_option_leads_away_from_what_follows_it() -> None:
+    agents = answered(option="away", channel="agent", transition_to="__terminal__")
+    assert rules(["away", "yes-or-nothing"], [agents, gap("g1"), left()], mode=NEVER_STOP) == []
+    assert rules(["away", "yes-or-nothing"], [agents, left()], mode=NEVER_STOP) == ["undisclosed"]
+
+
 def test_outside_guided_mode_a_confirmation_is_assumed_and_that_is_recorded() -> None:
     assumed = answered("confirm-s1", option="proceed", channel="server", how="assumed")
     stop = "full_auto_stop_on_user_deps"

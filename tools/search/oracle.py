@@ -237,6 +237,7 @@ class _Reading:
                 # It is the gate's answer in a new visit or round: what the user's earlier answer has set is
                 # owned until the same gate is answered again, by whomever the mode lets answer (rule 26).
                 self.release(question)
+                self.lead_away(question, event)
             return
         if (declined := seen.declined.get(key)) is not None:
             text = f"{question.id} was declined, then answered by {channel}"
@@ -253,8 +254,7 @@ class _Reading:
         seen.answers[key] = event.get("option") or ""
         seen.declined.pop(key, None)
         seen.answered |= {question.id}
-        if event.get("transition_to") or seen.away[0] == question.id:
-            seen.away = (question.id, event.get("transition_to") or "")
+        self.lead_away(question, event)
         self.release(question)
         # In never-stop mode a question is put without what nobody has set: that was not shown, and is free.
         lacking = {root_of(path) for path in question.shows if self.value(path) is None}
@@ -262,6 +262,11 @@ class _Reading:
         owned = question.sets | (known - lacking)
         for name in owned if accepted and event.get("option") not in HOLDS else ():
             seen.owners[name], self.fresh[name] = Owner(question.id, key, name in sets), index
+
+    def lead_away(self, question: QuestionData, event: Event) -> None:
+        """Remember the target of an answer that counts: it waives what stands after its gate."""
+        if event.get("transition_to") or self.seen.away[0] == question.id:
+            self.seen.away = (question.id, event.get("transition_to") or "")
 
     def release(self, question: QuestionData) -> None:
         """Let go of what an earlier answer to a question owned."""

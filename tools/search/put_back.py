@@ -195,9 +195,9 @@ EXCEPTIONS = (
     ),
     PutBack(
         "an agent sets what only answers set",
-        "engine/draft.py",
-        "owned = {*owners(self.state), *decided_only(self.plan), ",
-        "owned = {*owners(self.state), ",
+        "variables/writes.py",
+        "return {*owners(state), *state.inherited, *plan.decided_only, *rounds}",
+        "return {*owners(state), *state.inherited, *rounds}",
         "gate+deploy",
         Setting("session"),
         "decided",
@@ -205,11 +205,20 @@ EXCEPTIONS = (
     PutBack(
         "an agent begins a run with what only answers set",
         "variables/writes.py",
-        "held = {*owners(state), *due, *decided_only(plan), ",
-        "held = {*owners(state), *due, ",
+        "held = barred(plan, state) | {*due}",
+        "held = barred(plan, state) - plan.decided_only.keys() | {*due}",
         "deploy+gate",
         Setting("execution"),
         "decided",
+    ),
+    PutBack(
+        "an agent sets what a loop sets for each round",
+        "variables/writes.py",
+        "rounds = rounds_of(plan, state).keys() - lacking",
+        "rounds = frozenset[str]()",
+        "each-plain",
+        Setting("execution"),
+        "round",
     ),
 )
 

@@ -87,7 +87,8 @@ class Run:
             self._keep(outcome.kept, evolved(self.state, outcome.kept))
             return self
         if outcome.blockers:
-            assert {type(event) for event in outcome.events} - {e.TermsApplied} == {e.ValidationPerformed}
+            told = {type(event) for event in outcome.events} - {e.TermsApplied, e.QuestionShown}
+            assert told == {e.ValidationPerformed}
             return self
         assert evolved(self.state, outcome.events) == outcome.state
         self._keep(outcome.events, outcome.state)

@@ -1,4 +1,4 @@
-"""The rounds of a loop: how many there are, whether another is due, and the names that each sets."""
+"""Loops: they begin where they are due, with their own names; no round that is due is left out (I1, I8)."""
 
 from __future__ import annotations
 
@@ -6,12 +6,79 @@ from collections.abc import Collection
 from typing import assert_never
 
 from interlock.core.definition.conditions import Scope, holds
-from interlock.core.definition.program import EnterLoop, Plan
+from interlock.core.definition.program import EnterLoop, Plan, RepeatLoop
 from interlock.core.definition.workflow import Loop, Step, walk
+from interlock.core.guard import passing
 from interlock.core.guard.audit import Audit
+from interlock.core.guard.hearing import I1, I4, I8, Hearing, Verdict
+from interlock.core.run import events as e
 from interlock.core.run.events import LeftBecause
-from interlock.core.values import Json, number_of
+from interlock.core.values import Json, Variables, number_of
 from interlock.core.variables.typed_values import fitting
+
+
+def loop(hearing: Hearing, event: e.LoopEntered | e.LoopIterated | e.LoopLeft) -> Verdict:
+    """A loop begins, goes on and ends where it is due."""
+    op = hearing.due()
+    if not isinstance(op, (EnterLoop, RepeatLoop)) or op.loop.id != event.loop:
+        yield I1(f"loop '{event.loop}' is passed where '{hearing.audit.next}' is due")
+    elif isinstance(op, EnterLoop):
+        yield from _entered(hearing, op, event)
+    else:
+        yield from passing.judged_again(hearing, everywhere=False)
+        yield from _round_over(hearing, op, event)
+
+
+def _entered(hearing: Hearing, op: EnterLoop, event: e.LoopEntered | e.LoopIterated | e.LoopLeft) -> Verdict:
+    loop, declared = op.loop, extent(op.loop, hearing.scope)
+    match event:
+        case e.LoopEntered():
+            if event.next != hearing.program.after(op.key) or (event.total, event.items) != declared:
+                yield I8(f"loop '{loop.id}' begins with other items than it is declared over")
+            yield from _named(loop, event.sets, names(hearing.plan, loop, 0, event.items))
+        case e.LoopLeft(because="gap"):
+            if not hearing.audit.applied.never_stops:
+                yield I1(f"loop '{loop.id}' is left out in a mode that stops for it")
+            if event.next != op.after or declared is not None:
+                yield I8(f"loop '{loop.id}' is left out, and its first round is due")
+            yield from hearing.needs_gap("missing_input", f"loop:{loop.id}")
+        case e.LoopLeft():
+            is_stopped = hearing.audit.steer == "stop" if loop.steered else not goes_on(loop, hearing.scope)
+            passed = {
+                "passed": not holds(loop.run_condition, hearing.scope),
+                "empty": declared is not None and declared[0] == 0,
+                "condition": is_stopped,
+            }
+            if event.next != op.after or event.sets or not passed.get(event.because, False):
+                yield I8(f"loop '{loop.id}' is passed by, and its first round is due")
+        case _:
+            yield I8(f"loop '{loop.id}' has not begun")
+
+
+def _round_over(
+    hearing: Hearing, op: RepeatLoop, event: e.LoopEntered | e.LoopIterated | e.LoopLeft
+) -> Verdict:
+    loop, round_ = op.loop, hearing.audit.rounds[-1]
+    done = round_.number + 1
+    match event:
+        case e.LoopIterated():
+            is_last = round_.total is not None and done >= round_.total
+            if event.next != op.first or event.iteration != done or is_last:
+                yield I8(f"loop '{loop.id}' does not continue with round {event.iteration + 1}")
+            yield from _named(loop, event.sets, names(hearing.plan, loop, done, round_.items))
+        case e.LoopLeft():
+            if event.next != op.after:
+                yield I8(f"loop '{loop.id}' is not left to what follows it")
+            if not is_over(loop, event.because, hearing.audit, hearing.scope, hearing.gaps):
+                yield I8(f"loop '{loop.id}' is left ('{event.because}'), and its next round is due")
+            yield from _named(loop, event.sets, outer_names(hearing.plan, hearing.audit, loop))
+        case _:
+            yield I8(f"loop '{loop.id}' begins while it runs")
+
+
+def _named(loop: Loop, sets: Variables, names: Variables) -> Verdict:
+    if sets != names:
+        yield I4(f"loop '{loop.id}' sets other names or values than those of its round, or around it")
 
 
 def extent(loop: Loop, scope: Scope) -> tuple[int | None, tuple[Json, ...]] | None:

@@ -8,7 +8,8 @@ from msgspec import Struct
 
 from interlock.core.definition.program import Plan
 from interlock.core.guard.audit import Audit, learned
-from interlock.core.guard.inspection import Violation, inspect
+from interlock.core.guard.hearing import Violation
+from interlock.core.guard.inspection import inspect
 from interlock.core.run import events as e
 from interlock.ledger.log.chain import Entry, entries_of
 from interlock.ledger.log.records import AdvanceRecorded, NodeCreated

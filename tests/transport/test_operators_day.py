@@ -156,12 +156,20 @@ def lose_an_hour(team: Team, ada: str, second: Any, backup: Path) -> None:
     back_up(team, backup)
     team.start()
     caller = team.agent(ada)
-    advance(caller, second)
+    lost = advance(caller, second)
     caller.close()
     team.stop()
     restore(team, backup)
     team.well("doctor")
     team.start()
+    caller = team.agent(ada)
+    for tokens in (
+        {"stateToken": lost["stateToken"]},
+        {name: lost[name] for name in ("stateToken", "ackToken")},
+    ):
+        refused = caller.call("continue_workflow", **tokens)
+        assert refused["code"] == "TOKEN_OTHER_TIMELINE"
+    caller.close()
 
 
 def pass_the_gate(team: Team, ada: str, eve: str, second: Any) -> Any:

@@ -411,3 +411,21 @@ def test_an_agent_that_reports_the_answer_brings_what_was_asked_for(bench: Bench
     agent.reach("where")
     agent.respond("where", "told", address="http://here")
     assert agent.variables["address"] == "http://here"
+
+
+@on(*EVERY)
+def test_an_approval_that_lacks_a_name_is_asked_with_what_the_call_brings(bench: Bench, surface: str) -> None:
+    """The agent may send what a step's own question shows together with the step; then the user is asked."""
+    need = {"reason": "needs_user_approval", "key": "signed", "question": "Deploy to {{target}}?"}
+    bench.write(workflow(*steps("send", userInput=[need]), *steps("launch")))
+    agent = Attacker(bench, surface, USER)
+    agent.start("test.flow", "main")
+    agent.do("send", target="staging")
+    if surface in CLAIMING:
+        agent.go("__terminal__")
+    assert not agent.has_done("send")
+    assert agent.user_decides("signed", "approve") == "Deploy to «staging»?"
+    agent.walk("send", "launch", *([">__terminal__"] if surface in CLAIMING else []))
+    assert agent.has_done("send")
+    assert [answer.question for answer in agent.decisions("signed")] == ["Deploy to «staging»?"]
+    assert agent.variables["target"] == "staging"

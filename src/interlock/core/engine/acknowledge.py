@@ -65,7 +65,7 @@ def acknowledge(plan: Plan, state: RunState, ack: AcknowledgeStep) -> Decided | 
         pending = draft.skip_optional(until=ack.step) if ack.policy.exits == "offered" else draft.settle()
     # what comes with an answer changes nothing that was asked
     if not isinstance(pending, (NeedAnswer, Done)):
-        draft.take(ack.variables, decided=bool(ack.decisions))
+        draft.take(ack.variables)
     draft.receive(ack.output)
     match pending:
         case NeedStep():
@@ -95,6 +95,8 @@ def _blocked(
     `questions` are the step's own, as they are put. A rejection is thereby used: the user is asked again.
     """
     listed = ordered(blockers)
+    if questions:  # put as the variables of the call make them, which therefore come first
+        questions = (*(event for event in draft.events if isinstance(event, e.ContextSet)), *questions)
     if draft.policy.exits != "offered":
         key = pending.subject if isinstance(pending, NeedInput) else pending.key
         performed = e.ValidationPerformed(key, False, listed)

@@ -321,7 +321,7 @@ def take_with_claims(draft: Draft, command: EnterActivity | OpenCheckpoint | Res
     reported = [*command.variables, *(name for claim in command.claims for name in reports(claim.output))]
     decided = bool(command.decisions)
     answering = answered_roots(draft.plan, draft.state, steps, reported, decided=decided)
-    draft.take(command.variables, answering, decided=decided)
+    draft.take(command.variables, answering)
 
 
 def steps_ahead(plan: Plan, state: RunState) -> list[Step]:

@@ -63,7 +63,7 @@ class Draft:
                     self._due = self._lacking = frozenset()
                     self._write()
 
-    def take(self, variables: Variables, answering: Collection[str] = (), *, decided: bool = False) -> None:
+    def take(self, variables: Variables, answering: Collection[str] = ()) -> None:
         """Write variables of the call, each once, but for what a question owns (rules 19 and 26).
 
         That is held back for a step that may set it, or for the visit or round that the call begins.
@@ -76,7 +76,7 @@ class Draft:
         self.notices.extend(notices)
         self.sent, self.held = {**self.sent, **taken}, {**self.held, **taken}
         self._answering = frozenset(answering)
-        self._due = due_roots(self.plan, self.state, self.policy, decided=decided)
+        self._due = due_roots(self.plan, self.state, self.policy)
         self._lacking = lacking_roots(self.plan, self.state, self.policy)
         self._write()
 

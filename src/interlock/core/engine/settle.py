@@ -169,11 +169,10 @@ def next_event(plan: Plan, state: RunState, policy: SurfacePolicy, now: int) -> 
             assert_never(op)
 
 
-def due_roots(plan: Plan, state: RunState, policy: SurfacePolicy, *, decided: bool = False) -> frozenset[str]:
+def due_roots(plan: Plan, state: RunState, policy: SurfacePolicy) -> frozenset[str]:
     """Name what the own questions of the step that the run has come to show.
 
-    What nobody has set is not shown yet, unless the user has `decided` about it as it is. What a gate shows
-    is in the state once its question is put.
+    What nobody has set is not shown yet. What a gate shows is in the state once its question is put.
     """
     if state.preferences.never_stops:  # there nobody is asked
         return frozenset()
@@ -183,7 +182,7 @@ def due_roots(plan: Plan, state: RunState, policy: SurfacePolicy, *, decided: bo
         name
         for need in needs
         for name in input_roots(plan.workflow, need)
-        if decided or not isinstance(scope.value(name), Missing)
+        if not isinstance(scope.value(name), Missing)
     )
 
 

@@ -20,7 +20,7 @@ from interlock.core.run.commands import ResolveCheckpoint, Terms
 from interlock.core.run.outcomes import NeedAnswer, NeedStep, Refusal
 from interlock.core.run.questions import Question
 from interlock.core.run.surface_policy import POLICIES
-from interlock.core.values import Json
+from interlock.core.values import Json, merged
 from interlock.ledger.decisions.recorded import decision_key, imported_up_to
 from interlock.ledger.errors import LedgerError
 from interlock.ledger.ledger import Ledger
@@ -152,6 +152,9 @@ def _asked(position: Position, terms: Terms) -> Iterator[WaitingQuestion]:
         or POLICIES[position.run.surface].exits != "taken"
     )
     if is_held and isinstance(pending, NeedStep):
+        state = replace(
+            state, variables=merged(state.variables, position.kept)
+        )  # as the next attempt has them
         for asked in open_inputs(plan, state, pending.step, terms):
             yield _waiting(position, asked.question, asked.key, position.run.updated_at)
 

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from interlock.core.definition.program import Plan
 from interlock.core.engine.requirements import questions_at
 from interlock.core.run.commands import Decision
 from interlock.core.run.events import GateResolved
-from interlock.core.run.outcomes import Awaited
+from interlock.core.run.outcomes import Awaited, NeedStep
 from interlock.core.run.state import RunState
+from interlock.core.values import merged
 from interlock.ledger.log.chain import entries_of, logged
+from interlock.ledger.log.projection import kept_at
 from interlock.ledger.log.records import DecisionRecorded
 from interlock.store.protocol import LoadedRows, Reader
 
@@ -56,6 +60,8 @@ def recorded_decisions(
     plan: Plan, state: RunState, pending: Awaited, loaded: LoadedRows, imported: int
 ) -> dict[str, Decision]:
     """The user's answers to what is pending at this node, by the digest of their question."""
+    if isinstance(pending, NeedStep):  # its own questions are asked with what blocked attempts have sent
+        state = replace(state, variables=merged(state.variables, kept_at(loaded.blocked)))
     by_key = {row.key: row for row in loaded.decisions}
     decisions: dict[str, Decision] = {}
     for question in questions_at(plan, state, pending):

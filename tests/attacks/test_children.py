@@ -135,3 +135,28 @@ def test_what_a_child_returns_changes_nothing_that_its_parents_question_owns(
     seen = family.variables(child=False)
     held(seen["target"] == "staging", f"the child returned another target: {seen}")
     held(seen["approved"] is False, "the child returned another answer than the user's")
+
+
+@on("session", "navigation")
+def test_a_default_does_not_count_as_set_in_a_child_or_after_it(bench: Bench, surface: str) -> None:
+    """A required gate that asks because nobody has set a variable is asked, whatever a child was given."""
+    unset = {"condition": {"type": "simple", "variable": "target", "operator": "notExists"}}
+    sure = {**question("sure", "Go on without a target?", yes={}, no={}), **unset}
+    write_activities(bench, activity("plan", step("send", **HELPER), sure), target="string")
+    write_activities(bench, activity("plan", step("own")), id="helper", target="string")
+    for name in ("deploy", "helper"):
+        file = bench.workflows / name / "workflow.yaml"
+        file.write_text(file.read_text().replace('"string"', '"string", "defaultValue": "none"'))
+    parent, child = Attacker(bench, surface, USER), Attacker(bench, surface, USER)
+    parent.start()
+    if surface == "navigation":
+        child.call("nav_start", workflow_id="helper", parent_state=parent.tokens["state"])
+    else:
+        token = parent.tokens["session_token"]
+        child.call("start_session", workflow_id="helper", agent_id="child", parent_session_token=token)
+        child.go("plan")
+    assert child.variables == {}
+    child.walk("own", ">__terminal__")
+    parent.walk("send")
+    parent.reach("sure")
+    assert [asked.message for asked in parent.waiting("sure")] == ["Go on without a target?"]

@@ -43,7 +43,7 @@ def passed_on(parent: Position, workflow_id: str) -> Passed | None:
     if trigger is None:
         return None
     scope = parent.plan.scope(parent.state.variables)
-    values = {name: scope.value(name) for name in trigger.pass_context}
+    values = {name: scope.value(name) for name in trigger.pass_context if scope.is_set(name)}
     passed = {name: value for name, value in values.items() if not isinstance(value, Missing)}
     owned = barred(parent.plan, parent.state)
     return Passed(passed, tuple(name for name in passed if name in owned))

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from interlock.ledger.decisions.inbox import decide_question
+from interlock.ledger.errors import LedgerError
 from support.attacker import (
     AUTO,
     CLAIMING,
@@ -429,3 +432,75 @@ def test_an_approval_that_lacks_a_name_is_asked_with_what_the_call_brings(bench:
     assert agent.has_done("send")
     assert [answer.question for answer in agent.decisions("signed")] == ["Deploy to «staging»?"]
     assert agent.variables["target"] == "staging"
+
+
+@on(*EVERY)
+def test_an_answer_that_does_not_fit_its_variable_is_not_recorded(bench: Bench, surface: str) -> None:
+    """A user says "no, wait" to what is declared as true or false; the agent's own value must not count."""
+    need = {"reason": "needs_user_choice", "key": "go", "question": "Send it?"}
+    launch = steps("launch", runCondition={"var": "go", "equals": True})
+    flow = workflow(*steps("ask", userInput=[need]), *launch, *steps("last"))
+    bench.write({**flow, "variables": [{"name": "go", "type": "boolean"}]})
+    agent = Attacker(bench, surface, USER)
+    agent.start("test.flow", "main", go=True)
+    done = ("ask", *([">__terminal__"] if surface in CLAIMING else []))
+    agent.walk(*done)
+    (asked,) = agent.waiting("go")
+    with pytest.raises(LedgerError) as refused:
+        decide_question(agent.ledger, asked, "no, wait")
+    assert "true or false" in refused.value.next_action
+    assert agent.user_decides("go", "false") == "Send it?"
+    agent.walk("ask", "last", *([">__terminal__"] if surface in CLAIMING else []))
+    assert agent.has_done("ask")
+    held(not agent.has_done("launch"), f"sent, although the user said no: {agent.variables}")
+
+
+@on(*CLAIMING, "navigation")
+def test_an_open_approval_is_not_talked_away_by_the_condition_of_its_step(bench: Bench, surface: str) -> None:
+    need = {"reason": "needs_user_approval", "question": "Wipe the disk?"}
+    wipe = steps("wipe", userInput=[need], runCondition={"var": "dry", "notExists": True})
+    bench.write(workflow(*wipe, *steps("last")))
+    agent = Attacker(bench, surface, USER)
+    agent.start("test.flow", "main")
+    end = [">__terminal__"] if surface in CLAIMING else []
+    agent.walk("wipe", *end)
+    assert [question.message for question in agent.waiting()] == ["Wipe the disk?"]
+    agent.walk("wipe", "last", *end, dry=True)
+    held("dry" not in agent.variables, "the question is gone because the agent has sent 'dry'")
+    assert [question.message for question in agent.waiting()] == ["Wipe the disk?"]
+
+
+@on(*EVERY)
+def test_two_questions_of_one_kind_in_a_step_are_two_questions(bench: Bench, surface: str) -> None:
+    needs = [{"reason": "needs_user_approval", "question": text} for text in ("Go?", "Really?")]
+    bench.write(workflow(*steps("send", userInput=needs), *steps("last")))
+    agent = Attacker(bench, surface, USER)
+    agent.start("test.flow", "main")
+    end = [">__terminal__"] if surface in CLAIMING else []
+    agent.walk("send", *end)
+    assert [asked.message for asked in agent.waiting()] == ["Go?", "Really?"]
+    for asked in agent.waiting():
+        decide_question(agent.ledger, asked, "approve")
+    agent.walk("send", *end)
+    assert agent.has_done("send")
+
+
+@on("session", "gated", "navigation")
+def test_what_a_step_asks_is_in_the_inbox_after_the_run_was_taken_up_elsewhere(
+    bench: Bench, surface: str
+) -> None:
+    need = {"reason": "needs_user_approval", "question": "Wipe the disk?"}
+    bench.write(workflow(*steps("wipe", userInput=[need]), *steps("last")))
+    agent = Attacker(bench, "execution", USER)
+    agent.start("test.flow", "main")
+    agent.do("wipe")
+    assert agent.waiting()
+    other = Attacker(bench, surface, USER)
+    token = agent.tokens["stateToken"]
+    if surface == "navigation":
+        other.call("nav_situation", state=token)
+        other.do("wipe")
+    else:
+        other.call("start_session", workflow_id="test.flow", agent_id="agent", session_token=token)
+        other.walk("wipe", ">__terminal__")
+    assert [asked.message for asked in other.waiting()] == ["Wipe the disk?"]

@@ -187,6 +187,12 @@ class Step(Value, frozen=True, tag="step"):
     inferred: tuple[str, ...] = ()
     extra: Mapping[str, Json] = {}
 
+    def input_id(self, need: UserInput) -> str:
+        """The name under which the user's answer to one of its own questions is recorded."""
+        alike = [it for it in self.user_input if it.key is None and it.reason == need.reason]
+        number = next((number for number, it in enumerate(alike, 1) if it is need), 1)
+        return need.key or f"{self.id}:{need.reason}{f'-{number}' if number > 1 else ''}"
+
     def sets(self, root: str) -> bool:
         """Say whether the step is declared to set a variable, or its text was taken to say so (rule 19)."""
         declared = (action.produces.partition(".")[0] for action in self.actions if action.produces)

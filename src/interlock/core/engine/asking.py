@@ -20,7 +20,6 @@ from interlock.core.run.commands import Answerable, Decision
 from interlock.core.run.outcomes import Decided, Refusal
 from interlock.core.run.questions import Question, Unanswered
 from interlock.core.run.state import RunState
-from interlock.core.variables.writes import input_id
 
 
 def unanswered(
@@ -64,7 +63,7 @@ def _question_behind(plan: Plan, state: RunState, answer: e.GateResolved) -> Que
         input_question(plan, state, step, need)
         for step in activity.steps()
         for need in step.user_input
-        if input_id(step, need) == answer.gate
+        if step.input_id(need) == answer.gate
     )
     return next(question for question in questions if question.digest == answer.shown)
 

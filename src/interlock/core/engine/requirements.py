@@ -47,8 +47,8 @@ from interlock.core.run.reasons import (
 from interlock.core.run.state import CapabilityStatus, RunState, instance
 from interlock.core.values import Json, Missing
 from interlock.core.variables.roots import input_roots
-from interlock.core.variables.typed_values import fitting, placeholder
-from interlock.core.variables.writes import input_id, restored
+from interlock.core.variables.typed_values import fitting, placeholder, sound
+from interlock.core.variables.writes import restored
 
 ASSESSMENT = "wr.assessment"
 OBSERVATION = ("wr.capability_observation", "capability_observation", "wr.contracts.capability_observation")
@@ -174,6 +174,8 @@ def _own_questions(
             approved = need.is_approval and value is True
             decision = Decision(APPROVE if approved else text_of(value), "agent", client)
         if decision is not None and not counts(decision, state, instance(state, question.id), terms):
+            decision = None
+        if decision is not None and unfit(plan, need, decision.option if value is None else value):
             decision = None
         if decision is not None:
             answer = _answered(plan, state, question, need, decision, now, value)
@@ -405,6 +407,8 @@ def _answered(
     """The record of the user's answer, which becomes a variable where the file names one."""
     passes = not need.is_approval or decision.option == APPROVE
     answer = decision.option if value is None else value
+    if need.is_approval and plan.types.get(need.key or "") == "boolean":
+        answer = True
     sets = fitting(plan, {need.key: answer}) if need.key and passes else {}
     return e.GateResolved(
         key=instance(state, question.id),
@@ -425,6 +429,13 @@ def _answered(
     )
 
 
+def unfit(plan: Plan, need: UserInput, answer: Json) -> str:
+    """Say what to answer instead, where an answer cannot become the variable that it is for; else nothing."""
+    if need.is_approval or need.key not in plan.types:
+        return ""
+    return next((notice.message for notice in sound(plan, {need.key: answer})[1]), "")
+
+
 def questions_at(plan: Plan, state: RunState, pending: Awaited) -> Iterator[Question]:
     """What the user may be asked at this position."""
     match pending:
@@ -442,9 +453,9 @@ def questions_at(plan: Plan, state: RunState, pending: Awaited) -> Iterator[Ques
 def input_question(plan: Plan, state: RunState, step: Step, need: UserInput) -> Question:
     """A user-only dependency as it is put to the user."""
     scope = plan.scope(state.variables)
-    roots = input_roots(plan.workflow, need)
+    roots = input_roots(plan.workflow, step, need)
     title, text = question_text(step.title, scope), question_text(need.question, scope)
-    options, name = APPROVAL if need.is_approval else (), input_id(step, need)
+    options, name = APPROVAL if need.is_approval else (), step.input_id(need)
     return Question(name, title, text, options, roots, instance(state, name))
 
 

@@ -177,11 +177,12 @@ def due_roots(plan: Plan, state: RunState, policy: SurfacePolicy) -> frozenset[s
     if state.preferences.never_stops:  # there nobody is asked
         return frozenset()
     scope, due = plan.scope(state.variables), next_event(plan, state, policy, 0)
-    needs = due.step.user_input if isinstance(due, NeedStep) else ()
+    if not isinstance(due, NeedStep):
+        return frozenset()
     return frozenset(
         name
-        for need in needs
-        for name in input_roots(plan.workflow, need)
+        for need in due.step.user_input
+        for name in input_roots(plan.workflow, due.step, need)
         if not isinstance(scope.value(name), Missing)
     )
 

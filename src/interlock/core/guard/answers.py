@@ -8,7 +8,7 @@ from interlock.core.definition.program import AskGate, ConfirmStep, DoStep
 from interlock.core.definition.workflow import Effect, Gate, Step, UserInput
 from interlock.core.guard.audit import question_path
 from interlock.core.guard.hearing import I1, I2, I3, I4, Hearing, Verdict, confirmed_step
-from interlock.core.guard.rendered import entrance, gate_question, input_id, input_question, lacking
+from interlock.core.guard.rendered import entrance, gate_question, input_question, lacking
 from interlock.core.run import events as e
 from interlock.core.run.channels import Channel, Strength, is_at_least, strength
 from interlock.core.run.commands import Answerable, ResolveCheckpoint
@@ -83,7 +83,7 @@ def _asked(hearing: Hearing, event: e.QuestionShown | e.GateResolved) -> Askable
         return _of_gate(hearing, gate) if event.key == gate.id else None
     if isinstance(op, DoStep):
         for need in op.step.user_input:
-            key = audit.instance(input_id(op.step, need))
+            key = audit.instance(op.step.input_id(need))
             question = input_question(hearing.plan, hearing.scope, op.step, need, key)
             if event.key == key and (event.shown == question.digest or _is_input(event)):
                 return Askable(question, need)
@@ -178,6 +178,9 @@ def _effects(hearing: Hearing, event: e.GateResolved, asked: Askable) -> Verdict
         more = event.transition_to or event.next or event.skip_activities
         if more or not {asked.source.key}.issuperset(event.sets):
             yield I4(f"{where} does more than set its variable")
+        is_typed = asked.source.key in hearing.plan.types and not asked.source.is_approval
+        if is_typed and asked.source.key not in event.sets:
+            yield I4(f"{where} does not set its variable")
         return
     option = asked.question.option(event.option) if event.option is not None else None
     if option is None and event.how != "dismissed":

@@ -34,13 +34,9 @@ def input_question(plan: Plan, scope: Scope, step: Step, need: UserInput, key: s
     """Render what only the user can give to a step, for one instance of it."""
     title, text = question_text(step.title, scope), question_text(need.question, scope)
     options = _APPROVAL if need.is_approval else ()
-    roots = _roots(plan, variables_in(need.question)) - {root(need.key or "")}
-    return Question(input_id(step, need), title, text, options, tuple(roots), key)
-
-
-def input_id(step: Step, need: UserInput) -> str:
-    """The name under which the answer to a step's own question is recorded."""
-    return need.key or f"{step.id}:{need.reason}"
+    paths = (*variables_in(need.question), *variables_of(step.condition))
+    roots = _roots(plan, paths) - {root(need.key or "")}
+    return Question(step.input_id(need), title, text, options, tuple(roots), key)
 
 
 def entrance(workflow: Workflow) -> Gate:

@@ -7,7 +7,7 @@ from interlock.core.definition.program import DoStep
 from interlock.core.definition.workflow import Step
 from interlock.core.guard import writing
 from interlock.core.guard.hearing import I1, I5, Hearing, Verdict
-from interlock.core.guard.rendered import APPROVE, input_id
+from interlock.core.guard.rendered import APPROVE
 from interlock.core.run import events as e
 
 
@@ -36,7 +36,7 @@ def step(hearing: Hearing, event: e.StepCompleted | e.StepSkipped) -> Verdict:
 
 def _inputs(hearing: Hearing, step: Step, key: str) -> Verdict:
     for need in step.user_input:
-        asked = hearing.audit.instance(input_id(step, need))
+        asked = hearing.audit.instance(step.input_id(need))
         preferences = hearing.audit.applied
         assumed = not preferences.guided and need.is_assumable
         if asked in hearing.given and (not need.is_approval or hearing.given[asked] == APPROVE):

@@ -46,11 +46,10 @@ def unset_in_question(scope: Scope, gate: Gate) -> tuple[str, ...]:
     return tuple(dict.fromkeys(path for path in missing if root(path) not in asked_for))
 
 
-def input_roots(workflow: Workflow, need: UserInput) -> tuple[str, ...]:
-    """Name what the question of a user-only dependency shows; its own answer may replace the key."""
-    return tuple(
-        name for name in _with_modes(workflow, variables_in(need.question)) if name != root(need.key or "")
-    )
+def input_roots(workflow: Workflow, step: Step, need: UserInput) -> tuple[str, ...]:
+    """Name what a step's own question shows and the step goes by; its answer may replace the key."""
+    paths = (*variables_in(need.question), *variables_of(step.condition))
+    return tuple(name for name in _with_modes(workflow, paths) if name != root(need.key or ""))
 
 
 def wanted_by_absence(condition: Condition | None, *, holds: bool = True) -> frozenset[str]:

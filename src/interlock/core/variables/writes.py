@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, Iterator
 
 from interlock.core.definition.program import AskGate, ConfirmStep, DoStep, EnterLoop, Plan
 from interlock.core.definition.prompts import text_of
-from interlock.core.definition.workflow import Gate, Step, UserInput
+from interlock.core.definition.workflow import Gate, Step
 from interlock.core.run.notices import Notice
 from interlock.core.run.state import Owner, RunState, question_path
 from interlock.core.values import MISSING, Json, Variables
@@ -62,11 +62,6 @@ def owners(state: RunState) -> dict[str, list[tuple[str, Owner]]]:
     return owned
 
 
-def input_id(step: Step, need: UserInput) -> str:
-    """The name under which the user's answer to a dependency is recorded."""
-    return need.key or f"{step.id}:{need.reason}"
-
-
 def answered_roots(
     plan: Plan,
     state: RunState,
@@ -84,8 +79,8 @@ def answered_roots(
         name
         for step in steps
         for need in step.user_input
-        for name in input_roots(plan.workflow, need)
-        if decided or (reports and input_id(step, need) in reported and name in state.variables)
+        for name in input_roots(plan.workflow, step, need)
+        if decided or (reports and step.input_id(need) in reported and name in state.variables)
     )
 
 
@@ -175,7 +170,7 @@ def _op_of(plan: Plan, state: RunState, gate_id: str) -> str:
         match op:
             case AskGate(gate=gate) | ConfirmStep(gate=gate) if gate.id == gate_id:
                 return key
-            case DoStep(step=step) if any(input_id(step, need) == gate_id for need in step.user_input):
+            case DoStep(step=step) if any(step.input_id(need) == gate_id for need in step.user_input):
                 return key
     return ""
 

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from interlock.core.definition.prompts import effect_text
 from interlock.core.definition.workflow import Option
 from interlock.core.engine.gates import question_of, rounds_text
-from interlock.core.engine.requirements import open_inputs
+from interlock.core.engine.requirements import open_inputs, unfit
 from interlock.core.run.channels import Channel
 from interlock.core.run.commands import ResolveCheckpoint, Terms
 from interlock.core.run.outcomes import NeedAnswer, NeedStep, Refusal
@@ -151,12 +151,11 @@ def _asked(position: Position, terms: Terms) -> Iterator[WaitingQuestion]:
         or not position.is_tip
         or POLICIES[position.run.surface].exits != "taken"
     )
-    if is_held and isinstance(pending, NeedStep):
-        state = replace(
-            state, variables=merged(state.variables, position.kept)
-        )  # as the next attempt has them
-        for asked in open_inputs(plan, state, pending.step, terms):
-            yield _waiting(position, asked.question, asked.key, position.run.updated_at)
+    if isinstance(pending, NeedStep):
+        known = merged(state.variables, position.kept)  # what the next attempt begins with
+        for asked in open_inputs(plan, replace(state, variables=known), pending.step, terms):
+            if is_held or asked.key in state.asked:
+                yield _waiting(position, asked.question, asked.key, position.run.updated_at)
 
 
 def _waiting(position: Position, question: Question, key: str, since: int) -> WaitingQuestion:
@@ -198,6 +197,8 @@ def decide_question(
     if options and option not in options:
         message = f"'{option}' is not an option of '{question.id}'."
         raise LedgerError("VALIDATION_ERROR", message, f"Options: {', '.join(options)}.")
+    if not options and (instead := _unfit(position, question, option)):
+        raise LedgerError("VALIDATION_ERROR", "This answer was not recorded.", instead)
     if position.state.open is not None and POLICIES[position.run.surface].exits == "claimed":
         _resolve(ledger, position, question, option, note, channel)
         return
@@ -220,6 +221,15 @@ def _still_asked(ledger: Ledger, position: Position, asked: AskedQuestion) -> Wa
         raise LedgerError("QUESTION_CHANGED", message, "Read it again, then answer.", details=_instead(meant))
     later = (other for other in waiting if (other.run_id, other.id) == (position.run.run_id, asked.id))
     raise _gone(asked, next(later, None))
+
+
+def _unfit(position: Position, question: WaitingQuestion, answer: str) -> str:
+    """Say what fits instead, where an answer cannot become the variable that its question is about."""
+    pending = position.pending
+    if not isinstance(pending, NeedStep):
+        return ""
+    asked = (need for need in pending.step.user_input if pending.step.input_id(need) == question.id)
+    return next((unfit(position.plan, need, answer) for need in asked), "")
 
 
 def _gone(asked: AskedQuestion, later: WaitingQuestion | None = None) -> LedgerError:

@@ -19,7 +19,6 @@ from interlock.core.run.outcomes import NeedAnswer, NeedInput, NeedStep, Refusal
 from interlock.core.run.output import Output
 from interlock.core.run.reasons import ContextKey
 from interlock.core.values import Json
-from interlock.core.variables.writes import input_id
 from interlock.ledger.errors import LedgerError
 from interlock.ledger.ledger import Ledger
 from interlock.ledger.queries.status import find_session, ref_of
@@ -142,7 +141,7 @@ def _step(need: NeedStep, pending: Pending) -> Turn | str:
             answer = choose([APPROVE, REJECT])
         else:
             answer = click.prompt(line_of(wanted.question), err=True)
-        decisions[input_id(need.step, wanted)] = _decision(answer)
+        decisions[need.step.input_id(wanted)] = _decision(answer)
     if pending.requireConfirmation:
         good = click.confirm("Good enough to continue? (No repeats the step.)", default=True, err=True)
         decisions[confirmation(need.step).id] = _decision("proceed" if good else "revise")

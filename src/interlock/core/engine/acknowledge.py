@@ -23,7 +23,7 @@ from interlock.core.engine.draft import Draft
 from interlock.core.engine.gates import needs_confirmation, question_of
 from interlock.core.engine.paths.exits import exits
 from interlock.core.engine.requirements import DIVERGENCE, examine, observations
-from interlock.core.engine.settle import CIRCLE, REST, consequences, sets_of
+from interlock.core.engine.settle import CIRCLE, REST, consequences, due_roots, sets_of
 from interlock.core.run import events as e
 from interlock.core.run.commands import AcknowledgeStep, Decision, EnterActivity, Terms
 from interlock.core.run.notices import Notice, Notices
@@ -44,6 +44,7 @@ from interlock.core.run.output import Output
 from interlock.core.run.questions import Unanswered
 from interlock.core.run.reasons import Blocker, BlockerCode, ContextKey, Severity, WorkflowStep, ordered
 from interlock.core.run.state import RunState, instance
+from interlock.core.run.surface_policy import EXECUTION
 from interlock.core.values import Json, Variables
 from interlock.core.variables.writes import brought_with, may_set, unowned
 
@@ -119,7 +120,8 @@ def kept_when_blocked(
             later.update(name for name in variables if may_set(plan, state, step, name))
             later.update(wanted.key for wanted in step.user_input if wanted.key)
     kept = {name: value for name, value in variables.items() if name in later}
-    free, notices = unowned(plan, state, {name: variables[name] for name in variables.keys() - later})
+    rest = {name: variables[name] for name in variables.keys() - later}
+    free, notices = unowned(plan, state, rest, due_roots(plan, state, EXECUTION))
     return {**kept, **free}, notices
 
 

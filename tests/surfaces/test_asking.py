@@ -8,6 +8,7 @@ import msgspec
 import pytest
 
 from interlock.core.run.commands import Terms
+from interlock.ledger.decisions.inbox import decide_question, inbox
 from interlock.surfaces.call import Call, Client, Elicit, FormAnswer, Reply
 from interlock.surfaces.execution import ExecutionSurface
 from interlock.surfaces.tool import call_tool
@@ -159,3 +160,33 @@ def test_policy_user_sends_no_form_and_takes_no_answer_of_one(bench: Bench) -> N
     assert not channel(agent)
     stricter.last = answer
     assert isinstance(acknowledge(stricter), dict), "nothing is asked through the client"
+
+
+@pytest.mark.parametrize("by", ["continue_workflow", "resume_session"])
+def test_a_read_says_what_the_user_has_answered(bench: Bench, by: str) -> None:
+    """An agent that comes back after the decision is not sent to the inbox again."""
+    need = {"reason": "needs_user_choice", "key": "channel", "question": "Which channel?"}
+    bench.write(workflow(gate("ship", "now", "later"), *steps("publish", userInput=[need])))
+    agent = bench.agent(terms=Terms(decisions="user"))
+    agent.start("test.flow", goal="pelican")
+
+    def read() -> str:
+        if by == "continue_workflow":
+            agent.call("continue_workflow", stateToken=agent.last["stateToken"])
+        else:
+            agent.call("resume_session", query="pelican")
+        return agent.text
+
+    started = agent.last
+    assert "decides in the inbox" in read()
+    (asked,) = inbox(agent.ledger)
+    decide_question(agent.ledger, asked, "later", "after lunch")
+    text = read()
+    assert "The user has answered 'ship': later, and says: after lunch" in text
+    assert "decides in the inbox" not in text
+    agent.last = started
+    agent.ack()
+    agent.ack()
+    (asked,) = inbox(agent.ledger)
+    decide_question(agent.ledger, asked, "stable")
+    assert "The user has answered 'channel': stable" in read()

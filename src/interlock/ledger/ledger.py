@@ -358,6 +358,7 @@ class Ledger(Positions):
                 brief=self.brief(reader, position),
                 branches=after,
                 terms=self.terms(position.state),
+                decisions=position.decisions,
             )
 
     def brief(self, reader: Reader, position: Position) -> Brief:

@@ -119,7 +119,8 @@ class Position(Struct, frozen=True):
 class View(Struct, frozen=True, kw_only=True):
     """What a surface renders: a run at one node.
 
-    `attempt` is the one to offer for the next advance, `note_attempt` the one for notes.
+    `attempt` is the one to offer for the next advance, `note_attempt` the one for notes. `decisions` are the
+    user's answers that the next call will use.
     """
 
     session: SessionRow
@@ -136,6 +137,7 @@ class View(Struct, frozen=True, kw_only=True):
     branches: Branches | None = None
     started: bool = False
     terms: Terms = Terms()
+    decisions: Mapping[str, Decision] = {}
 
 
 def tip_of(session: SessionRow, run: RunRow) -> int:

@@ -13,6 +13,7 @@ from interlock.core.definition.workflow import TERMINAL
 from interlock.core.engine.decisions import example_decision, waits_for_user
 from interlock.core.engine.gates import question_of
 from interlock.core.engine.loops import rounds
+from interlock.core.engine.requirements import questions_at
 from interlock.core.run.notices import GAP_CLOSED, USERS_GAPS
 from interlock.core.run.outcomes import (
     Done,
@@ -64,6 +65,7 @@ def reply(view: View) -> Reply:
         brief_text(view.brief) if view.brief is not None else "",
         _branch_text(view.branches) if view.branches is not None else "",
         _blocked_text(view.blockers, pending) if view.blockers else "",
+        "\n".join(_decided_lines(view)),
         _pending_text(view, pending, tokens),
         view.notices.text if view.notices.listed else "",
     ]
@@ -231,7 +233,9 @@ def _pending_text(view: View, pending: Pending | None, tokens: Mapping[str, str]
         if not view.state.agent_resolves_gaps:
             return f"{ended} {USERS_GAPS}\n\n{token_lines}"
         return f"{ended} {later} [{GAP_CLOSED}]\n\n{token_lines}"
-    if isinstance(view.awaited, NeedAnswer) and _waits_for_user(view):
+    if isinstance(view.awaited, NeedAnswer) and view.decisions:
+        how = "The user has decided: continue_workflow with these tokens, and go on as it says."
+    elif isinstance(view.awaited, NeedAnswer) and _waits_for_user(view):
         how = (
             "The user decides in the inbox (interlock inbox): say so, and end your turn. Then "
             "continue_workflow with these tokens."
@@ -275,6 +279,15 @@ def _blocked_text(blockers: Sequence[Blocker], pending: Pending | None) -> str:
         if blocker.example is not None:
             lines.append(f"  Example: {_encode(blocker.example).decode()}")
     return "\n".join(lines)
+
+
+def _decided_lines(view: View) -> Iterator[str]:
+    """Yield what the user has answered to what is pending, which the next acknowledgement uses."""
+    asked = {question.digest: question for question in questions_at(view.plan, view.state, view.awaited)}
+    for digest, decision in view.decisions.items():
+        what = f" '{asked[digest].id}'" if digest in asked else ""
+        note = f", and says: {decision.note}" if decision.note else ""
+        yield " ".join(f"The user has answered{what}: {decision.option}{note}".split())
 
 
 def _branch_text(branches: Branches) -> str:

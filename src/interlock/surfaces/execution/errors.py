@@ -153,8 +153,8 @@ def of_error(error: LedgerError) -> Reply:
             next_action = FIND
         case "TOKEN_OTHER_TIMELINE":
             next_action = (
-                "Call continue_workflow with only this stateToken to see what is pending. What you"
-                " acknowledged after that is not recorded: acknowledge it again, with the new tokens."
+                "Call continue_workflow with only the stateToken of this answer to see what is pending. What"
+                " you acknowledged after that is not recorded: acknowledge it again, with the new tokens."
             )
         case "TOKEN_SCOPE_MISMATCH":
             next_action = error.next_action or FIND

@@ -130,7 +130,7 @@ def of_error(error: LedgerError) -> Reply:
             next_action = START_AGAIN
         case "TOKEN_OTHER_TIMELINE":
             next_action = (
-                "Call nav_situation with this state to see where the run is, and go on from there. The"
+                "Call nav_situation with the state of this answer to see where the run is, and go on. The"
                 " actions that you sent after that are not recorded: send them again."
             )
         case "TOKEN_SCOPE_MISMATCH" | "TOKEN_UNSUPPORTED_VERSION" | "TOKEN_BAD_SIGNATURE":

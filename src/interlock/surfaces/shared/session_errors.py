@@ -163,8 +163,8 @@ def recovery(error: LedgerError) -> str:
             return "Call start_session to begin a session."
         case "TOKEN_OTHER_TIMELINE":
             return (
-                "Call start_session with this session_token to see where the session is, and go on from"
-                " there. What you sent after that is not recorded: send it again."
+                "Call start_session with the session_token of this answer to see where the session is, and go"
+                " on from there. What you sent after that is not recorded: send it again."
             )
         case "TOKEN_BAD_SIGNATURE":
             return "Copy the token again, whole; if that fails too, call start_session."

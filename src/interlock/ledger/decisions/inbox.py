@@ -20,8 +20,8 @@ from interlock.core.run.commands import ResolveCheckpoint, Terms
 from interlock.core.run.outcomes import NeedAnswer, NeedStep, Refusal
 from interlock.core.run.questions import Question
 from interlock.core.run.surface_policy import POLICIES
-from interlock.core.values import Json, merged
-from interlock.ledger.decisions.recorded import decision_key, imported_up_to
+from interlock.core.values import Json
+from interlock.ledger.decisions.recorded import as_attempted, decision_key, imported_up_to
 from interlock.ledger.errors import LedgerError
 from interlock.ledger.ledger import Ledger
 from interlock.ledger.log.commit import Commit
@@ -152,8 +152,7 @@ def _asked(position: Position, terms: Terms) -> Iterator[WaitingQuestion]:
         or POLICIES[position.run.surface].exits != "taken"
     )
     if isinstance(pending, NeedStep):
-        known = merged(state.variables, position.kept)  # what the next attempt begins with
-        for asked in open_inputs(plan, replace(state, variables=known), pending.step, terms):
+        for asked in open_inputs(plan, as_attempted(state, position.loaded), pending.step, terms):
             if is_held or asked.key in state.asked:
                 yield _waiting(position, asked.question, asked.key, position.run.updated_at)
 

@@ -56,12 +56,17 @@ def rejected_key(node: int, attempt: int) -> str:
     return f"decision:{node}:rejected:{attempt}"
 
 
+def as_attempted(state: RunState, loaded: LoadedRows) -> RunState:
+    """The state that a step's own questions are asked in: with what blocked attempts have sent (rule 10)."""
+    return replace(state, variables=merged(state.variables, kept_at(loaded.blocked)))
+
+
 def recorded_decisions(
     plan: Plan, state: RunState, pending: Awaited, loaded: LoadedRows, imported: int
 ) -> dict[str, Decision]:
     """The user's answers to what is pending at this node, by the digest of their question."""
-    if isinstance(pending, NeedStep):  # its own questions are asked with what blocked attempts have sent
-        state = replace(state, variables=merged(state.variables, kept_at(loaded.blocked)))
+    if isinstance(pending, NeedStep):
+        state = as_attempted(state, loaded)
     by_key = {row.key: row for row in loaded.decisions}
     decisions: dict[str, Decision] = {}
     for question in questions_at(plan, state, pending):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.client
 import json
+import re
 import shutil
 import subprocess
 import time
@@ -34,8 +35,9 @@ def programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 class Team:
     """An installation with a HOME of its own, and the servers that run on it."""
 
-    def __init__(self, programs: Path, folder: Path, given: dict[str, str]) -> None:
-        self.programs, self.home, self.given = programs, folder / "home", given
+    def __init__(self, programs: Path, folder: Path, database: dict[str, str]) -> None:
+        self.programs, self.home, self.database = programs, folder / "home", database
+        self.version: dict[str, str] = {}
         self.data = self.home / ".local" / "share" / "interlock"
         self.data.mkdir(parents=True, mode=0o700)
         (self.data / "workflows").mkdir()
@@ -44,7 +46,7 @@ class Team:
 
     def run(self, *arguments: str) -> Ran:
         """Run a command of the installation as the operator."""
-        env = environment(HOME=str(self.home), **self.given)
+        env = environment(HOME=str(self.home), **self.database, **self.version)
         env.pop("XDG_DATA_HOME", None)
         command = [str(self.programs / "interlock"), *arguments]
         ran = subprocess.run(command, env=env, cwd=self.home, capture_output=True, text=True, check=False)
@@ -57,13 +59,24 @@ class Team:
 
     @property
     def replicas(self) -> int:
-        return 2 if self.given else 1  # a file has one server, a database as many as are wanted
+        return 2 if self.database else 1  # a file has one server, a database as many as are wanted
 
     def start(self) -> None:
+        self.servers = [self.server() for _ in range(self.replicas)]
+
+    def server(self) -> HttpServer:
+        """Start a server of the installed version."""
         python, home = str(self.programs / "python"), {"HOME": str(self.home)}
-        for _ in range(self.replicas):
-            flags = ("--decisions", "user", "--quiet")
-            self.servers.append(HttpServer(self.data, *flags, python=python, **home, **self.given))
+        return HttpServer(
+            self.data,
+            "--decisions",
+            "user",
+            "--quiet",
+            python=python,
+            **home,
+            **self.database,
+            **self.version,
+        )
 
     def stop(self) -> None:
         codes = [server.stop() for server in self.servers]
@@ -77,12 +90,12 @@ class Team:
 
 @pytest.fixture(params=["sqlite", "postgres"])
 def team(request: pytest.FixtureRequest, programs: Path, tmp_path: Path) -> Iterator[Team]:
-    given = {}
+    database = {}
     if request.param == "postgres":
         require_postgres()
-        given = {"INTERLOCK_STORE": "postgresql://interlock@db.internal/interlock"}
-        given |= shared_server().empty_database("interlock")
-    team = Team(programs, tmp_path, given)
+        database = {"INTERLOCK_STORE": "postgresql://interlock@db.internal/interlock"}
+        database |= shared_server().empty_database("interlock")
+    team = Team(programs, tmp_path, database)
     yield team
     team.stop()
 
@@ -96,14 +109,14 @@ def advance(caller: ModernCaller, answer: Any) -> Any:
 def back_up(team: Team, target: Path) -> None:
     """Copy the data while no server runs, as docs/operations.md says; PostgreSQL has means of its own."""
     shutil.copytree(team.data, target)
-    if team.given:
+    if team.database:
         shared_server().dump("interlock", target / "interlock.sql")
 
 
 def restore(team: Team, source: Path) -> None:
     shutil.rmtree(team.data)
     shutil.copytree(source, team.data)
-    if team.given:
+    if team.database:
         shared_server().restore("interlock", source / "interlock.sql")
 
 
@@ -119,7 +132,7 @@ def listening(server: HttpServer, token: str) -> tuple[http.client.HTTPConnectio
 
 
 def test_an_operators_day(team: Team, tmp_path: Path) -> None:
-    """Install, first admin, a run, a backup and its restore, a rotation, somebody who leaves, an audit."""
+    """Install, a first admin, a run, backup and restore, upgrade, rotation, somebody who leaves, an audit."""
     team.well("auth", "add", "root", "--role", "admin")
     team.start()
 
@@ -143,6 +156,7 @@ def test_an_operators_day(team: Team, tmp_path: Path) -> None:
 
     lose_an_hour(team, ada, second, tmp_path / "backup")
     third = pass_the_gate(team, ada, eve, second)
+    upgrade(team, ada, third, tmp_path / "newer")
     replace_the_key(team, ada, session, third)
     leave_with_an_open_stream(team, "ada", ada)
     audit(team, session, tmp_path)
@@ -184,6 +198,45 @@ def pass_the_gate(team: Team, ada: str, eve: str, second: Any) -> Any:
     assert third["pending"]["stepId"] == "three"
     caller.close()
     return third
+
+
+def upgrade(team: Team, ada: str, third: Any, folder: Path) -> None:
+    """Migrate with the next version, and replace the servers one after the other under a live agent."""
+    if not team.database:
+        team.stop()
+    team.version = next_version(team.programs, folder)
+    if team.database:
+        team.well("store", "migrate")
+        caller = team.agent(ada)
+        refused = advance(caller, third)
+        assert refused["code"] == "STORE_UNAVAILABLE"
+        assert "update Interlock" in refused["message"]
+        caller.close()
+    for _ in range(team.replicas):
+        if team.database:
+            assert team.servers.pop(0).stop() == 0
+        team.servers.append(team.server())
+        caller = team.agent(ada, replica=-1)
+        assert (
+            caller.call("continue_workflow", stateToken=third["stateToken"])["pending"]["stepId"] == "three"
+        )
+        caller.close()
+    team.well("doctor")
+
+
+def next_version(programs: Path, folder: Path) -> dict[str, str]:
+    """Return the environment in which the programs are of a version with one more migration."""
+    (installed,) = programs.parent.glob("lib/python3*/site-packages/interlock")
+    shutil.copytree(installed, folder / "interlock")
+    for file in ("sqlite/schema.py", "postgres/tables.py"):
+        path = folder / "interlock" / "store" / file
+        more = 'MIGRATIONS = (*MIGRATIONS, "CREATE TABLE next_version (name text);")'
+        changed, count = re.subn(
+            r"^MIGRATIONS: .*(?:\n .*|\n\))*$", rf"\g<0>\n{more}", path.read_text(), flags=re.M
+        )
+        assert count == 1
+        path.write_text(changed)
+    return {"PYTHONPATH": str(folder)}
 
 
 def replace_the_key(team: Team, ada: str, session: str, third: Any) -> None:

@@ -308,6 +308,28 @@ def test_a_database_that_takes_no_writes_says_so(fresh_url: str) -> None:
     store.close()
 
 
+def test_a_full_disk_is_told_and_the_call_works_once_there_is_room(fresh_url: str, tmp_path: Path) -> None:
+    """The server itself fails with what it says when a file cannot grow."""
+    bench = Bench(tmp_path, lambda _: open_store(fresh_url))
+    bench.write(workflow(*steps("one", "two")))
+    agent = bench.agent()
+    began = agent.start("test.flow")
+    with psycopg.connect(fresh_url, autocommit=True) as connection:
+        connection.execute(
+            "CREATE FUNCTION full_disk() RETURNS trigger LANGUAGE plpgsql AS"
+            " $$ BEGIN RAISE disk_full USING MESSAGE = 'could not extend file'; END $$"
+        )
+        connection.execute("CREATE TRIGGER full_disk BEFORE INSERT ON commits EXECUTE FUNCTION full_disk()")
+        refused = agent.ack("done")
+        assert refused["code"] == "STORE_UNAVAILABLE"
+        assert "could not extend file" in refused["message"]
+        assert "free some space" in refused["message"] + str(refused["details"])
+        assert refused["retry"]["afterMs"] > 0
+        connection.execute("DROP TRIGGER full_disk ON commits")
+    assert agent.ack("done", at=began)["pending"]["stepId"] == "two"
+    bench.close()
+
+
 def test_statements_that_a_pooler_has_forgotten_are_prepared_again(fresh_url: str) -> None:
     store = open_store(fresh_url, size=1)
 

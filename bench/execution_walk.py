@@ -18,12 +18,13 @@ import apsw
 import msgspec
 
 from bench.figures import Figure
-from bench.server import Server
+from bench.server import Floor, Server
 from bench.timing import milliseconds
 
 PROMPT = "Look at the code that the task touches and write down what you find. " * 8
 STARTS = 15
 REPEATS = 200
+WARM_UP = 20
 
 Answer = dict[str, Any]
 
@@ -98,7 +99,10 @@ def figures_of_run(data: Path, steps: int) -> Iterator[Figure]:
     yield Figure("tools/list (names, descriptions, input schemas)", bytes_of_tools, "bytes", 4000)
     yield Figure("resident memory, idle", server.resident_megabytes(), "MB", 25)
     first = position = call(server, "start_workflow", workflowId="bench.long", context={"goal": "measure"})
-    advances, commits = list[float](), list[float]()
+    for number in range(WARM_UP):
+        position = advance(server, position, notes_of(number))
+    floor, asked = start_floor(data, server), {"output": {"notesMarkdown": notes_of(0)}, "tokens": "t" * 94}
+    advances, commits, floors = list[float](), list[float](), list[float]()
     cpu, written = server.cpu_milliseconds(), server.bytes_written()
     for number in range(steps):
         started = perf_counter()
@@ -106,6 +110,8 @@ def figures_of_run(data: Path, steps: int) -> Iterator[Figure]:
         advances.append((perf_counter() - started) * 1000)
         body = os.urandom(1024)
         commits.append(milliseconds(partial(bare.execute, "INSERT INTO events VALUES (?)", (body,))))
+        floors.append(milliseconds(partial(floor.call, "continue_workflow", **asked)))
+    floor.close()
     cpu, written = server.cpu_milliseconds() - cpu, server.bytes_written() - written
     yield Figure(f"resident memory after {steps:,} calls", server.resident_megabytes(), "MB", 40)
     added = len(position["_text"].encode()) - len(position["pending"]["prompt"])
@@ -113,7 +119,9 @@ def figures_of_run(data: Path, steps: int) -> Iterator[Figure]:
     yield Figure("bare SQLite FULL commit of 1 KiB, p50", median(commits))
     yield Figure("durable advance over stdio, p50", median(advances))
     yield Figure("the same, above the bare commit", median(advances) - median(commits), most=0.7)
-    yield Figure("the same, CPU", cpu / steps)
+    yield Figure("the floor: parse, one commit of the same rows, answer, p50", median(floors))
+    yield Figure("durable advance as a multiple of the floor", median(advances) / median(floors), "×", 2)
+    yield Figure("durable advance, CPU", cpu / steps)
     grown = median(advances[-100:]) / median(advances[:100])
     yield Figure(f"the last 100 of {steps:,} advances, as a multiple of the first 100", grown, "×", 1.25)
     token = position["stateToken"]
@@ -122,6 +130,18 @@ def figures_of_run(data: Path, steps: int) -> Iterator[Figure]:
     yield Figure("written per advance, log and checkpoints", written / steps / 1000, "kB", 30)
     server.close()
     yield Figure("kept per advance", (file.stat().st_size - size) / steps / 1000, "kB", 3)
+
+
+def start_floor(data: Path, server: Server) -> Floor:
+    """Start the floor with the sizes of the rows and of the answer that the server's last advance had."""
+    connection = apsw.Connection(str(data / "interlock.db"))
+    sizes = (
+        "SELECT length(body) FROM commits ORDER BY rowid DESC LIMIT 1",
+        ("SELECT length(state) + length(response) + length(outputs) FROM nodes ORDER BY rowid DESC LIMIT 1"),
+    )
+    rows = [next(connection.execute(size))[0] for size in sizes]
+    connection.close()
+    return Floor(data, *map(str, (*rows, server.last_received)))
 
 
 def figures_of(name: str, server: Server, action: Callable[[], object], most: float) -> Iterator[Figure]:

@@ -25,10 +25,13 @@ class Server:
     """One initialized server on a data directory, with a count of the bytes that go through its pipes."""
 
     def __init__(self, data_dir: Path, *arguments: str) -> None:
-        command = [sys.executable, "-m", "interlock", "mcp", "--data-dir", str(data_dir), *arguments]
+        command = [sys.executable, *self.program(data_dir), *arguments]
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-        self.requests = self.bytes_sent = self.bytes_received = 0
+        self.requests = self.bytes_sent = self.bytes_received = self.last_received = 0
         self.request("initialize", INITIALIZE)
+
+    def program(self, data_dir: Path) -> tuple[str, ...]:
+        return "-m", "interlock", "mcp", "--data-dir", str(data_dir)
 
     def request(self, method: str, params: Any) -> Any:
         """Send a request and return its result."""
@@ -47,6 +50,7 @@ class Server:
             raise ServerGone
         self.bytes_sent += len(line)
         self.bytes_received += len(answer)
+        self.last_received = len(answer)
         return msgspec.json.decode(answer)["result"]
 
     def call(self, tool: str, **arguments: Any) -> dict[str, Any]:
@@ -78,3 +82,10 @@ class Server:
         assert self.process.stdin is not None
         self.process.stdin.close()
         self.process.wait()
+
+
+class Floor(Server):
+    """The least that a server does for a durable step (`bench/floor.py`)."""
+
+    def program(self, data_dir: Path) -> tuple[str, ...]:
+        return "-m", "bench.floor", str(data_dir / "floor.db")

@@ -5,6 +5,9 @@ BIN    := $(VENV)/bin
 LOCK   := requirements-dev.lock
 PYTEST := $(BIN)/python -m pytest -n auto
 
+# Tests start hundreds of processes: without written bytecode each of them would compile the source again.
+export PYTHONDONTWRITEBYTECODE :=
+
 .PHONY: run test quick lint bench proof ready lock clean
 
 run: ready

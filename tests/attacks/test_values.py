@@ -504,3 +504,53 @@ def test_what_a_step_asks_is_in_the_inbox_after_the_run_was_taken_up_elsewhere(
         other.call("start_session", workflow_id="test.flow", agent_id="agent", session_token=token)
         other.walk("wipe", ">__terminal__")
     assert [asked.message for asked in other.waiting()] == ["Wipe the disk?"]
+
+
+def asking_about(bench: Bench) -> None:
+    """Write a question that shows a variable which a step before it may find out."""
+    write_activities(
+        bench,
+        activity(
+            "plan",
+            step("prepare"),
+            question("deploy", "Deploy to {{target}}?", **APPROVED),
+            step("send", "Send it to {{target}}."),
+        ),
+        target="string",
+        approved="boolean",
+    )
+
+
+@on(*EVERY)
+def test_null_says_that_a_value_is_not_known_and_the_user_is_shown_it(bench: Bench, surface: str) -> None:
+    """GUARD, whole questions: without the name the question waits; with null it is put, and says so."""
+    asking_about(bench)
+    agent = Attacker(bench, surface, USER)
+    agent.start()
+    agent.do("prepare")
+    agent.reach("deploy")
+    assert agent.waiting("deploy") == [], "nobody has set the target"
+    if surface == "navigation":
+        agent.act("respond_to_checkpoint", checkpoint_id="deploy", variables={"target": None})
+    elif surface == "execution":
+        agent.ack(context={"target": None})
+    else:
+        agent.reach("deploy", target=None)
+    assert agent.user_decides("deploy", "yes") == "Deploy to [not known: target]?"
+    agent.use_decision("deploy", "yes", target="PRODUCTION")
+    agent.walk("send", target="PRODUCTION")
+    held(agent.variables["target"] is None, f"the user was not shown {agent.variables}")
+
+
+@on(*EVERY)
+def test_null_for_what_a_question_owns_changes_nothing(bench: Bench, surface: str) -> None:
+    asking_about(bench)
+    agent = Attacker(bench, surface, USER)
+    agent.start(target="staging")
+    agent.do("prepare")
+    agent.reach("deploy")
+    agent.user_decides("deploy", "yes")
+    agent.use_decision("deploy", "yes", target=None)
+    agent.walk("send", target=None, approved=None)
+    held(agent.variables["target"] == "staging", str(agent.variables))
+    held(agent.variables["approved"] is True, str(agent.variables))

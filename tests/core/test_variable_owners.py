@@ -176,9 +176,10 @@ class TestTypes:
         assert f"'{name}' is not taken: it is declared as {kind}. Send " in story.said
         assert given(workflow).start(**{name: sent}).state.variables == {}
 
-    def test_null_deletes(self) -> None:
+    def test_null_says_that_the_value_is_not_known(self) -> None:
         story = given(one_activity(step("send"), step("last"), variables=TYPED)).start(flag=True)
-        assert story.ack(flag=None).state.variables == {}
+        assert story.ack(flag=None).state.variables == {"flag": None}
+        assert not story.plan.scope(story.state.variables).is_set("flag")
 
     def test_the_text_true_does_not_pass_a_conditional_gate(self) -> None:
         gate = Gate("g", "G", "Go?", (Option("y", "Y"),), Compare("flag", "==", True))

@@ -180,7 +180,7 @@ def test_rule_10_each_blocked_attempt_adds_to_what_is_kept(bench: Bench) -> None
     agent = bench.agent()
     agent.look(started)
     agent.decide("left")
-    assert variables(agent) == {"shape": "square"}
+    assert variables(agent) == {"shape": "square", "colour": None}
 
 
 def test_the_users_recorded_decision_lets_the_agent_on(bench: Bench) -> None:

@@ -61,6 +61,10 @@ def sent(**delta: Any) -> dict[str, Any]:
     return {"kind": "context_set", "delta": delta}
 
 
+def unset(name: str) -> dict[str, Any]:
+    return {"kind": "child_returned", "sets": {name: None}}
+
+
 def gap(key: str, summary: str = "") -> dict[str, Any]:
     event = {"kind": "gap_recorded", "severity": "critical", "category": "unexpected"}
     return {**event, "key": key, "summary": summary}
@@ -217,17 +221,18 @@ def test_a_variable_has_its_type() -> None:
 
 
 def test_a_question_is_shown_whole() -> None:
-    assert rules(["gate"], [sent(target=None)], [shown()]) == ["whole"]
+    assert rules(["gate"], [unset("target")], [shown()]) == ["whole"]
+    assert rules(["gate"], [sent(target=None)], [shown()]) == [], "it is not known, and shown so"
 
 
 def test_in_never_stop_mode_what_a_question_lacks_is_a_gap() -> None:
     other, named = (gap("g1", f"put without '{name}'") for name in ("plan", "target"))
     minor = {**named, "severity": "warning"}
-    unset, never = [sent(target=None)], NEVER_STOP
-    assert rules(["gate"], unset, [shown(), named], mode=never) == []
+    lacking, never = [unset("target")], NEVER_STOP
+    assert rules(["gate"], lacking, [shown(), named], mode=never) == []
     for wrong in (other, minor):
-        assert rules(["gate"], unset, [shown(), wrong], mode=never) == ["whole"]
-    assert rules(["gate"], unset, [shown(), named]) == ["whole"]
+        assert rules(["gate"], lacking, [shown(), wrong], mode=never) == ["whole"]
+    assert rules(["gate"], lacking, [shown(), named]) == ["whole"]
 
 
 def test_in_never_stop_mode_what_a_question_lacked_was_not_shown_and_may_be_sent() -> None:

@@ -14,7 +14,8 @@ The path is one that the workflow declares: no loop is left while its next round
 by an open exit, by an answered option, or back to where the run has been. Any other target passes by whatever
 is asked in the activities on declared paths to it.
 
-A question is shown whole, with all that it names; in never-stop mode what it lacks is a gap that names it.
+A question is shown whole, with all that it names (what was sent as null is not known, and shown so); in
+never-stop mode what it lacks is a gap that names it.
 
 An instance that is due has an answer by a channel that the terms accept, given in its own pass, to the digest
 that was last shown for it. From the answer on no agent changes what the question showed (until it is asked
@@ -185,10 +186,15 @@ class _Reading:
 
     def value(self, path: str) -> Any:
         """Return what conditions see under a path; None if it is unset."""
-        value: Any = DEFAULTS | self.seen.variables
+        known = {name: value for name, value in self.seen.variables.items() if value is not None}
+        value: Any = DEFAULTS | known
         for part in path.split("."):
             value = value.get(part) if isinstance(value, Mapping) else None
         return value
+
+    def lacks(self, path: str) -> bool:
+        """Say whether nobody has set what a path names, or said by null that it is not known."""
+        return self.value(path) is None and self.seen.variables.get(root_of(path), "") is not None
 
     def holds(self, test: Test | None) -> bool:
         return test is None or self.value(test[0]) == test[1]
@@ -206,7 +212,7 @@ class _Reading:
         key = self.instance(question)
         if question is None or key is None:
             return
-        unset = sorted(name for name in question.shows if self.value(name) is None)
+        unset = sorted(filter(self.lacks, question.shows))
         lacks = bool(unset) and not self.is_gap(event["key"], unset)
         self.judge("whole", lacks, f"{question.id} was shown without {', '.join(unset)}")
         before = self.seen.shown.get(key)
@@ -257,8 +263,8 @@ class _Reading:
         self.lead_away(question, event)
         self.release(question)
         # In never-stop mode a question is put without what nobody has set: that was not shown, and is free.
-        lacking = {root_of(path) for path in question.shows if self.value(path) is None}
-        known = {name for name in question.reads if seen.variables.get(name) is not None}
+        lacking = {root_of(path) for path in question.shows if self.lacks(path)}
+        known = {name for name in question.reads if name in seen.variables}
         owned = question.sets | (known - lacking)
         for name in owned if accepted and event.get("option") not in HOLDS else ():
             seen.owners[name], self.fresh[name] = Owner(question.id, key, name in sets), index
@@ -295,6 +301,8 @@ class _Reading:
                 self.judge_writer(name, value, event)
             applied = [key for key in self.seen.shown if self.holds(self.oracle.questions[key[1]].when)]
             self.write(name, value)
+            if value is None and source != "child":
+                self.seen.variables[name] = None  # it is not known
             for key in applied if by_agent else ():
                 if not self.holds(self.oracle.questions[key[1]].when):
                     self.seen.shown[key] = replace(self.seen.shown[key], bent=True)

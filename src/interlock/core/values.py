@@ -51,8 +51,13 @@ def number_of(value: Json | Missing) -> float | None:
     return value
 
 
+def set_names(variables: Variables) -> set[str]:
+    """Name the variables that have a value; `null` says that it is not known."""
+    return {name for name, value in variables.items() if value is not None}
+
+
 def merged(variables: Variables, delta: Variables) -> dict[str, Json]:
-    """Merge shallowly; `null` deletes (rule 19)."""
+    """Merge shallowly what the workflow itself sets; there `null` deletes (rule 19)."""
     result = dict(variables)
     for name, value in delta.items():
         if value is None:

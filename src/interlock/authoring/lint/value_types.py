@@ -47,7 +47,7 @@ def _message(variable: Variable, value: Json) -> str:
 
 
 def _fits(variable: Variable, value: Json) -> bool:
-    """Say whether a value has the declared type; null deletes a variable of any type."""
+    """Say whether a value has the declared type; null fits every type."""
     match variable.type:
         case "string":  # also the type of a variable that states none
             return True

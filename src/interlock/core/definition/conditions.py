@@ -13,6 +13,7 @@ from typing import Literal, TypeAlias, assert_never
 import msgspec
 from msgspec import Struct
 
+from interlock.core.definition.expressions import root
 from interlock.core.values import MISSING, Json, Missing, Variables, lookup, number_of
 
 Operator = Literal[
@@ -74,11 +75,17 @@ class Scope(Struct, frozen=True):
 
     def value(self, path: str) -> Json | Missing:
         value = lookup(self.variables, path)
-        return lookup(self.defaults, path) if isinstance(value, Missing) else value
+        is_unset = isinstance(value, Missing) or (value is None and path in self.variables)
+        return lookup(self.defaults, path) if is_unset else value
 
     def is_set(self, path: str) -> bool:
         value = lookup(self.variables, path)
         return not isinstance(value, Missing) and value is not None
+
+    def lacks(self, path: str) -> bool:
+        """Say whether nobody has set the variable, or said by `null` that it is not known (rule 26)."""
+        is_null = self.variables.get(root(path), MISSING) is None
+        return isinstance(self.value(path), Missing) and not is_null
 
 
 def holds(condition: Condition | None, scope: Scope, *, unknown: bool = True) -> bool:

@@ -75,7 +75,9 @@ def question_text(text: str, scope: Scope) -> str:
 def _interpolated(text: str, scope: Scope, written: Callable[[str], str]) -> str:
     def shown(match: re.Match[str]) -> str:
         value = scope.value(match[1])
-        return f"[unset: {match[1]}]" if isinstance(value, Missing) else written(text_of(value))
+        if isinstance(value, Missing):
+            return f"[{'unset' if scope.lacks(match[1]) else 'not known'}: {match[1]}]"
+        return written(text_of(value))
 
     return EXPRESSION.sub(shown, text)
 

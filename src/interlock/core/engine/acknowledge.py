@@ -45,7 +45,7 @@ from interlock.core.run.questions import Unanswered
 from interlock.core.run.reasons import Blocker, BlockerCode, ContextKey, Severity, WorkflowStep, ordered
 from interlock.core.run.state import RunState, instance
 from interlock.core.run.surface_policy import EXECUTION
-from interlock.core.values import Json, Variables
+from interlock.core.values import Json, Variables, set_names
 from interlock.core.variables.writes import brought_with, may_set, unowned
 
 GAPS = ("wr.gaps", "wr.contracts.gaps")
@@ -281,7 +281,7 @@ def _report_confirmation(draft: Draft, step: Step, ack: AcknowledgeStep) -> None
 def _notice_omissions(draft: Draft, step: Step) -> None:
     """Tell the caller which variables a step should have set, and which capability is missing."""
     for action in step.actions:
-        if action.produces and action.produces not in draft.state.variables:
+        if action.produces and action.produces not in set_names(draft.state.variables):
             text = f"Step '{step.id}' should set '{action.produces}'; it is not set."
             draft.notice("VARIABLE_NOT_SET", text)
     for event in itertools.islice(reversed(draft.events), 1, None):

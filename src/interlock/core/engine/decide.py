@@ -52,7 +52,7 @@ from interlock.core.run.outcomes import (
 )
 from interlock.core.run.state import RunState, instance
 from interlock.core.run.surface_policy import EXECUTION
-from interlock.core.values import Variables
+from interlock.core.values import Variables, set_names
 from interlock.core.variables.roots import unset_in_question
 from interlock.core.variables.typed_values import sound
 from interlock.core.variables.writes import KEPT, owners, unowned
@@ -177,7 +177,8 @@ def _outcome(plan: Plan, state: RunState, command: Command) -> Decided | Refusal
             return _recorded(plan, state, e.ChildStarted(command.workflow, command.session, state.activity))
         case ReturnChild():
             declared = {variable.name for variable in plan.workflow.variables}
-            sent = {name: value for name, value in command.variables.items() if name in declared}
+            known = declared & set_names(command.variables)
+            sent = {name: value for name, value in command.variables.items() if name in known}
             returned, kept = unowned(plan, state, sent)
             outcome: Literal["completed", "abandoned"] = "completed" if command.completed else "abandoned"
             event = e.ChildReturned(command.workflow, command.session, outcome, returned)

@@ -22,7 +22,7 @@ from interlock.core.run.output import Output
 from interlock.core.run.questions import Unanswered
 from interlock.core.run.state import RunState
 from interlock.core.run.surface_policy import SurfacePolicy
-from interlock.core.values import Json, Variables
+from interlock.core.values import MISSING, Json, Variables
 from interlock.core.variables.typed_values import sound
 from interlock.core.variables.writes import CHANGED, barred, kept_notices, may_set, why_owned
 
@@ -100,7 +100,9 @@ class Draft:
     def write_by(self, step: Step) -> None:
         """Write what a step that was just completed is declared to set (rule 26)."""
         written = self.settable(step)
-        changed = {name: value for name, value in written.items() if self.state.variables.get(name) != value}
+        changed = {
+            name: value for name, value in written.items() if self.state.variables.get(name, MISSING) != value
+        }
         self.held = {name: value for name, value in self.held.items() if name not in written}
         if changed:
             self.record(e.ContextSet(changed, by=step.id))

@@ -44,7 +44,8 @@ def evolve(state: RunState, event: e.Event) -> RunState:
                 inherited=event.inherited,
             )
         case e.ContextSet():
-            return _with(state, event.delta)
+            state = _with(state, event.delta)
+            return replace(state, variables={**state.variables, **event.delta})  # null stays: it is not known
         case e.ActivityEntered():
             return _entered(state, event)
         case e.ActivityLeft():

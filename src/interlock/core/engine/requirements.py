@@ -45,7 +45,7 @@ from interlock.core.run.reasons import (
     ordered,
 )
 from interlock.core.run.state import CapabilityStatus, RunState, instance
-from interlock.core.values import Json, Missing
+from interlock.core.values import Json, set_names
 from interlock.core.variables.roots import input_roots
 from interlock.core.variables.typed_values import fitting, placeholder, sound
 from interlock.core.variables.writes import restored
@@ -108,7 +108,7 @@ def examine(
     """
     stopping: list[Blocker] = []
     gaps: list[e.GapRecorded] = []
-    scope, known = plan.scope(state.variables), {*state.variables, *brought}
+    scope, known = plan.scope(state.variables), {*set_names(state.variables), *set_names(brought)}
     unset = () if claimed and plan.workflow.form == "activities" else _unset(plan, known, step, scope)
     unproven, unfounded = _unproven(step, output), _unfounded(output)
     for blocker in (*unmet(plan, step, output, scope, known), *unset, *unproven, *unfounded):
@@ -198,7 +198,7 @@ def _own_questions(
 
 def _unset_in_input(need: UserInput, scope: Scope) -> Iterator[Blocker]:
     """Name what a step's own question shows and nobody has set."""
-    unset = (path for path in variables_in(need.question) if isinstance(scope.value(path), Missing))
+    unset = (path for path in variables_in(need.question) if scope.lacks(path))
     for name in dict.fromkeys(map(root, unset)):
         if name != need.key:
             text = f"The question '{need.question}' shows '{name}', which nobody has set."

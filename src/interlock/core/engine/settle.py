@@ -43,7 +43,7 @@ from interlock.core.run.outcomes import (
 )
 from interlock.core.run.state import RunState, instance
 from interlock.core.run.surface_policy import SurfacePolicy
-from interlock.core.values import Json, Missing
+from interlock.core.values import Json
 from interlock.core.variables.roots import input_roots, unset_in_question
 from interlock.core.variables.typed_values import example_of, fitting
 
@@ -183,7 +183,7 @@ def due_roots(plan: Plan, state: RunState, policy: SurfacePolicy) -> frozenset[s
         name
         for need in due.step.user_input
         for name in input_roots(plan.workflow, due.step, need)
-        if not isinstance(scope.value(name), Missing)
+        if not scope.lacks(name)
     )
 
 
@@ -197,7 +197,7 @@ def lacking_roots(plan: Plan, state: RunState, policy: SurfacePolicy) -> frozens
         case NeedStep(step=step):
             scope = plan.scope(state.variables)
             paths = (path for need in step.user_input for path in variables_in(need.question))
-            return frozenset(root(path) for path in paths if isinstance(scope.value(path), Missing))
+            return frozenset(root(path) for path in paths if scope.lacks(path))
         case _:
             return frozenset()
 

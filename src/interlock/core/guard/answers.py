@@ -13,6 +13,7 @@ from interlock.core.run import events as e
 from interlock.core.run.channels import Channel, Strength, is_at_least, strength
 from interlock.core.run.commands import Answerable, ResolveCheckpoint
 from interlock.core.run.questions import Question
+from interlock.core.values import set_names
 from interlock.core.variables.roots import wanted_by_absence
 from interlock.core.variables.typed_values import fitting
 
@@ -188,7 +189,7 @@ def _effects(hearing: Hearing, event: e.GateResolved, asked: Askable) -> Verdict
     effect = option.effect if option else Effect()
     declared = fitting(hearing.plan, effect.set_variables)
     brought = event.sets.keys() - declared.keys()  # what the question asks for by its absence
-    asks_for = wanted_by_absence(asked.source.condition) - hearing.audit.variables.keys()
+    asks_for = wanted_by_absence(asked.source.condition) - set_names(hearing.audit.variables)
     if brought and event.channel != "agent":
         yield I4(f"{where} comes with what only the agent has brought")
     did = ({name: event.sets[name] for name in event.sets if name not in brought}, event.transition_to)

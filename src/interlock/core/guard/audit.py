@@ -137,7 +137,8 @@ def learn(audit: Audit, event: e.Event) -> Audit:
         case e.PreferencesChanged():
             return _under(audit, SessionTerms(event.effective, event.policy, event.enforcement))
         case e.ContextSet():
-            return _set(audit, event.delta)
+            audit = _set(audit, event.delta)
+            return replace(audit, variables={**audit.variables, **event.delta})  # with nulls: not known
         case e.ActivityEntered():
             return _entered(audit, event)
         case e.ActivityLeft():

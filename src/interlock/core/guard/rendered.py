@@ -10,7 +10,6 @@ from interlock.core.definition.program import ENTRANCE, Plan
 from interlock.core.definition.prompts import question_text, rendered_option
 from interlock.core.definition.workflow import Gate, Option, Step, UserInput, Workflow
 from interlock.core.run.questions import Question
-from interlock.core.values import Missing
 from interlock.core.variables.roots import wanted_by_absence
 
 APPROVE = "approve"
@@ -24,7 +23,7 @@ def gate_question(plan: Plan, scope: Scope, gate: Gate, confirms: Step | None) -
     paths += (name for option in gate.options for name in option.effect.set_variables)
     if confirms is not None and not isinstance(confirms.confirm, bool):
         paths += variables_of(confirms.confirm)
-    unset = {root(path) for path in shown if isinstance(scope.value(path), Missing)}
+    unset = {root(path) for path in shown if scope.lacks(path)}
     options = tuple(rendered_option(option, scope) for option in gate.options)
     name, text = question_text(gate.name, scope), question_text(gate.message, scope)
     return Question(gate.id, name, text, options, tuple(_roots(plan, paths) - unset))
@@ -58,7 +57,7 @@ def lacking(scope: Scope, asked: Gate | UserInput) -> list[str]:
         paths, brings = _read(asked), wanted_by_absence(asked.condition)
     else:
         paths, brings = variables_in(asked.question), frozenset([asked.key or ""])
-    return [path for path in paths if root(path) not in brings and isinstance(scope.value(path), Missing)]
+    return [path for path in paths if root(path) not in brings and scope.lacks(path)]
 
 
 def _read(gate: Gate) -> Iterator[str]:

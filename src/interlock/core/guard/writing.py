@@ -12,7 +12,7 @@ from interlock.core.guard.hearing import I4, I9, Hearing, Verdict
 from interlock.core.guard.rendered import lacking
 from interlock.core.guard.rounds import extent, own_names
 from interlock.core.run import events as e
-from interlock.core.values import Json, Variables
+from interlock.core.values import MISSING, Json, Variables
 from interlock.core.variables.typed_values import fitting
 
 _TYPES: Mapping[str, type | tuple[type, ...]] = {
@@ -46,7 +46,7 @@ def written(hearing: Hearing, event: e.ContextSet) -> Verdict:
 def inherited(hearing: Hearing, delta: Variables) -> Verdict:
     """What a question of the parent owns stays as the parent has passed it on."""
     for name in hearing.audit.inherited:
-        if name in delta and hearing.audit.variables.get(name) != delta[name]:
+        if name in delta and hearing.audit.variables.get(name, MISSING) != delta[name]:
             yield I4(f"'{name}' is written, and a question of the parent owns it")
 
 
@@ -55,13 +55,13 @@ def by_agent(hearing: Hearing, delta: Variables) -> Verdict:
     yield from _of_rounds(hearing, delta, own_names(hearing.plan, hearing.audit) - _waited_for(hearing))
     for name, value in delta.items():
         owner = hearing.audit.owner_of(root(name)) or hearing.plan.decided_only.get(root(name))
-        if owner is not None and hearing.audit.variables.get(name) != value:
+        if owner is not None and hearing.audit.variables.get(name, MISSING) != value:
             yield I4(f"'{name}' is written, and question '{owner}' owns it")
 
 
 def _of_rounds(hearing: Hearing, delta: Variables, names: set[str]) -> Verdict:
     for name in names & delta.keys():
-        if hearing.audit.variables.get(name) != delta[name]:
+        if hearing.audit.variables.get(name, MISSING) != delta[name]:
             yield I4(f"'{name}' is written, and a loop sets it for each round")
 
 

@@ -19,7 +19,6 @@ from interlock.core.definition.conditions import (
 from interlock.core.definition.expressions import root, variables_in
 from interlock.core.definition.program import Plan
 from interlock.core.definition.workflow import Gate, Step, UserInput, Workflow
-from interlock.core.values import Missing
 
 
 def gate_roots(plan: Plan, scope: Scope, gate: Gate, confirms: Step | None = None) -> tuple[str, ...]:
@@ -32,7 +31,7 @@ def gate_roots(plan: Plan, scope: Scope, gate: Gate, confirms: Step | None = Non
     paths = [*shown, *set_by_options, *variables_of(gate.condition)]
     if confirms is not None and not isinstance(confirms.confirm, bool):
         paths += variables_of(confirms.confirm)
-    unset = {root(path) for path in shown if isinstance(scope.value(path), Missing)}
+    unset = {root(path) for path in shown if scope.lacks(path)}
     return tuple(name for name in _with_modes(plan.workflow, paths) if name not in unset)
 
 
@@ -42,7 +41,7 @@ def unset_in_question(scope: Scope, gate: Gate) -> tuple[str, ...]:
     One whose absence makes the question apply comes with the answer. An effect that lacks one stores nothing.
     """
     asked_for = wanted_by_absence(gate.condition)
-    missing = (path for path in gate.text_paths() if isinstance(scope.value(path), Missing))
+    missing = (path for path in gate.text_paths() if scope.lacks(path))
     return tuple(dict.fromkeys(path for path in missing if root(path) not in asked_for))
 
 

@@ -13,7 +13,7 @@ from interlock.core.definition.prompts import text_of
 from interlock.core.definition.workflow import Gate, Step
 from interlock.core.run.notices import Notice
 from interlock.core.run.state import Owner, RunState, question_path
-from interlock.core.values import MISSING, Json, Variables
+from interlock.core.values import MISSING, Json, Variables, set_names
 from interlock.core.variables.roots import input_roots, wanted_by_absence
 from interlock.core.variables.typed_values import fitting, sound
 
@@ -177,7 +177,7 @@ def _op_of(plan: Plan, state: RunState, gate_id: str) -> str:
 
 def brought_with(plan: Plan, state: RunState, gate: Gate, variables: Variables) -> dict[str, Json]:
     """Return the variables whose absence the question asks for, and which come with its answer."""
-    wanted = wanted_by_absence(gate.condition) - state.variables.keys()
+    wanted = wanted_by_absence(gate.condition) - set_names(state.variables)
     taken = fitting(plan, {name: value for name, value in variables.items() if name in wanted})
     return {name: value for name, value in taken.items() if value is not None}
 

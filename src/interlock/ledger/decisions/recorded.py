@@ -10,7 +10,6 @@ from interlock.core.run.commands import Decision
 from interlock.core.run.events import GateResolved
 from interlock.core.run.outcomes import Awaited, NeedStep
 from interlock.core.run.state import RunState
-from interlock.core.values import merged
 from interlock.ledger.log.chain import entries_of, logged
 from interlock.ledger.log.projection import kept_at
 from interlock.ledger.log.records import DecisionRecorded
@@ -58,7 +57,7 @@ def rejected_key(node: int, attempt: int) -> str:
 
 def as_attempted(state: RunState, loaded: LoadedRows) -> RunState:
     """The state that a step's own questions are asked in: with what blocked attempts have sent (rule 10)."""
-    return replace(state, variables=merged(state.variables, kept_at(loaded.blocked)))
+    return replace(state, variables={**state.variables, **kept_at(loaded.blocked)})
 
 
 def recorded_decisions(

@@ -9,6 +9,7 @@ import pytest
 from interlock.core.run.commands import Terms
 from interlock.ledger.decisions.inbox import decide_question, inbox
 from interlock.surfaces.navigation import NavigationSurface
+from support.attacker import CLAIMING, EVERY, USER, Attacker, activity, on, step, write_activities
 from support.harness import Bench, decision, steps, workflow
 from support.navigation_client import NavigationClient
 from support.session_agents import gated, session
@@ -20,6 +21,8 @@ COLOUR = {
     "question": "Which colour?",
     "nonAssumable": "scope_boundary",
 }
+
+SIGNED = step("sign", userInput=[{**APPROVAL, "question": "Sign it?"}])
 
 
 def asking(step: str, **need: Any) -> dict[str, Any]:
@@ -143,3 +146,42 @@ def test_an_answer_in_the_inbox_serves_one_round_although_the_next_asks_the_same
         (question,) = inbox(agent.ledger)
         assert decide_question(agent.ledger, question, "approve") is None
     assert agent.go("__terminal__").body["status"] == "completed"
+
+
+@on(*EVERY)
+def test_a_steps_question_is_put_when_the_step_is_reached(bench: Bench, surface: str) -> None:
+    """Rule 23: it waits in the inbox at once, and the answer serves the first call that brings the work."""
+    write_activities(bench, activity("plan", step("prepare"), SIGNED, step("send")))
+    agent = Attacker(bench, surface, USER)
+    agent.start()
+    agent.do("prepare")
+    if surface in CLAIMING:
+        agent.go("__terminal__")
+    assert agent.user_decides("signed", "approve") == "Sign it?"
+    before = len(agent.events("validation_performed"))
+    agent.walk("sign", "send", ">__terminal__")
+    assert agent.has_done("send")
+    assert len(agent.events("validation_performed")) == before, "no attempt was blocked"
+
+
+def test_a_steps_question_that_lacks_a_name_is_put_with_the_report_that_brings_it(bench: Bench) -> None:
+    bench.write(workflow(asking("delete", **{**APPROVAL, "question": "Delete {{target}}?"}), *steps("last")))
+    agent = bench.agent(terms=Terms(decisions="user"))
+    agent.start("test.flow")
+    assert inbox(agent.ledger) == (), "nobody knows yet what is to be deleted"
+    assert agent.ack(target="a")["kind"] == "blocked"
+    (question,) = inbox(agent.ledger)
+    assert question.message == "Delete «a»?"
+    decide_question(agent.ledger, question, "approve")
+    assert agent.ack(target="PRODUCTION")["kind"] == "blocked", "that is another question"
+    assert [asked.message for asked in inbox(agent.ledger)] == ["Delete «PRODUCTION»?"]
+
+
+def test_a_steps_question_owns_what_it_shows_as_soon_as_the_step_is_reached(bench: Bench) -> None:
+    bench.write(workflow(asking("delete", **{**APPROVAL, "question": "Delete {{target}}?"}), *steps("last")))
+    agent = bench.agent(terms=Terms(decisions="user"))
+    agent.start("test.flow", target="a")
+    (question,) = inbox(agent.ledger)
+    decide_question(agent.ledger, question, "approve")
+    assert agent.ack(target="PRODUCTION")["pending"]["stepId"] == "last"
+    assert agent.ledger.position(question.session_id).state.variables["target"] == "a"

@@ -150,9 +150,7 @@ def next_event(plan: Plan, state: RunState, policy: SurfacePolicy, now: int) -> 
         case DoStep(step=step):
             key, condition = instance(state, step.id), step.condition
             if holds(condition, scope):
-                # on execution a question waits from the first blocked attempt
-                waits = policy.exits != "taken"
-                return NeedStep(key, step, asked_inputs(plan, state, step) if waits else ())
+                return NeedStep(key, step, asked_inputs(plan, state, step))
             if following == f"confirm:{step.id}":
                 following = program.after(following)  # a skipped step is not confirmed
             return e.StepSkipped(key, step.id, following, describe(condition), unset_in(condition, scope))

@@ -145,16 +145,9 @@ def _asked(position: Position, terms: Terms) -> Iterator[WaitingQuestion]:
             from_then = opened.opened_at + (gate.auto_advance_ms or 0)
             question = replace(question, default=gate.default_option, default_at=from_then)
         yield replace(question, message=opened.text, shown=opened.shown)
-    # only execution keeps blocked attempts; elsewhere an input waits as soon as its step is pending
-    is_held = (
-        position.run.status == "blocked"
-        or not position.is_tip
-        or POLICIES[position.run.surface].exits != "taken"
-    )
     if isinstance(pending, NeedStep):
         for asked in open_inputs(plan, as_attempted(state, position.loaded), pending.step, terms):
-            if is_held or asked.key in state.asked:
-                yield _waiting(position, asked.question, asked.key, position.run.updated_at)
+            yield _waiting(position, asked.question, asked.key, position.run.updated_at)
 
 
 def _waiting(position: Position, question: Question, key: str, since: int) -> WaitingQuestion:

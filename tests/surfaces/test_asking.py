@@ -182,11 +182,11 @@ def test_a_read_says_what_the_user_has_answered(bench: Bench, by: str) -> None:
     (asked,) = inbox(agent.ledger)
     decide_question(agent.ledger, asked, "later", "after lunch")
     text = read()
-    assert "The user has answered 'ship': later, and says: after lunch" in text
+    assert "The user has answered 'ship': later (cli), and says: after lunch" in text
     assert "decides in the inbox" not in text
     agent.last = started
     agent.ack()
     agent.ack()
     (asked,) = inbox(agent.ledger)
     decide_question(agent.ledger, asked, "stable")
-    assert "The user has answered 'channel': stable" in read()
+    assert "The user has answered 'channel': stable (cli)" in read()

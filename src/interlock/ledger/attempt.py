@@ -94,7 +94,7 @@ class Attempt:
         """Return what the answer shows when the run stays where it is."""
         position, loaded = self.position, self.position.loaded
         used = loaded.branches > 0 or any(row.attempt == 0 for row in loaded.blocked)
-        standing = self.positions.standing(position.run, position.plan, position.state)
+        standing = self.positions.standing(position)
         return View(
             session=position.session,
             run=position.run,

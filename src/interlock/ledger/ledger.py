@@ -354,19 +354,20 @@ class Ledger(Positions):
                 node=number,
                 attempt=new_attempt() if used else 0,
                 note_attempt=new_attempt(),
-                notices=Notices(self.standing(position.run, position.plan, position.state)),
+                notices=Notices(self.standing(position)),
                 brief=self.brief(reader, position),
                 branches=after,
                 terms=self.terms(position.state),
-                decisions=position.decisions,
+                is_decided=bool(position.decisions),
+                answered=position.answered,
             )
 
     def brief(self, reader: Reader, position: Position) -> Brief:
         """Return what an agent needs to go on from here after losing everything."""
-        state = position.state
+        state, kept = position.state, {**position.kept, **position.answered}
         stated = state.variables.get("goal")
         goal = stated if isinstance(stated, str) and stated.strip() else position.session.title
-        return brief(reader, position.node, position.plan, state, goal, position.kept)
+        return brief(reader, position.node, position.plan, state, goal, kept)
 
     def note(self, pointer: Pointer, output: Output) -> str:
         """Keep notes in a session without a run, once however often they are sent; returns its id."""

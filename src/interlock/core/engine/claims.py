@@ -349,7 +349,7 @@ def _unclaimable(need: NeedStep, blocker: Blocker) -> Refusal:
     if blocker.requirement:
         about["requirement"] = blocker.requirement
     if blocker.waits_for_user:
-        return Refusal(Code.USER_MUST_DECIDE, about)
+        return Refusal(Code.USER_MUST_DECIDE, {**about, "rejected": True} if blocker.rejected else about)
     about["from_user"] = blocker.code is BlockerCode.USER_ONLY_DEPENDENCY
     if blocker.example is not None:
         about["example"] = blocker.example

@@ -121,7 +121,10 @@ def _moves(plan: Plan, state: RunState, pending: Awaited, terms: Terms, decision
             waiting = next((need for need in needs if need.waits_for_user), None)
             if waiting is None:
                 return Moves((Move("complete_step", step.id, needs=needs, step=step),), blocked=shut)
-            text = f"{waiting.message} The user must answer this in the inbox."
+            then = "The user must answer this in the inbox."
+            if waiting.rejected:
+                then = "Do what the user says about it, then send it again: the user is asked once more."
+            text = f"{waiting.message} {then}"
             return Moves(blocked=(Move("complete_step", step.id, reason=text), *shut))
         case NeedAnswer(key=key, gate=gate):
             held = f"Must respond to checkpoint '{gate.id}' first"

@@ -436,6 +436,20 @@ def unfit(plan: Plan, need: UserInput, answer: Json) -> str:
     return next((notice.message for notice in sound(plan, {need.key: answer})[1]), "")
 
 
+def user_values(
+    plan: Plan, state: RunState, pending: Awaited, decisions: Mapping[str, Decision]
+) -> dict[str, Json]:
+    """Return what the user's answers to the pending step's own questions set, once a call uses them."""
+    values: dict[str, Json] = {}
+    if not isinstance(pending, NeedStep):
+        return values
+    for need in pending.step.user_input:
+        question = input_question(plan, state, pending.step, need)
+        if (decision := decisions.get(question.digest)) is not None:
+            values |= _answered(plan, state, question, need, decision, 0, None).sets
+    return values
+
+
 def questions_at(plan: Plan, state: RunState, pending: Awaited) -> Iterator[Question]:
     """What the user may be asked at this position."""
     match pending:
@@ -464,11 +478,13 @@ def _dependency(
 ) -> Blocker:
     pointer = ContextKey(need.key) if need.key else WorkflowStep(step.id)
     text, answer = question.text, APPROVE if need.is_approval else "<the user's answer>"
-    if decision is not None and decision.option == REJECT:
+    rejected = decision is not None and decision.option == REJECT
+    if rejected:
         text = f"The user has rejected this: {question.text}"
     elif decision is not None:
         text = f"'{decision.option}' is neither approve nor reject: {question.text}"
     example: Json = {"kind": DECISION, "checkpointId": question.id, "optionId": answer}
     if need.key:
         example = {need.key: APPROVE if need.is_approval else placeholder(plan, need.key)}
-    return Blocker(BlockerCode.USER_ONLY_DEPENDENCY, pointer, text, example=None if waits else example)
+    example = None if waits else example
+    return Blocker(BlockerCode.USER_ONLY_DEPENDENCY, pointer, text, example=example, rejected=rejected)

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
 from msgspec import Struct
 
 from interlock.core.run import events as e
+from interlock.core.run.channels import is_at_least
+from interlock.core.run.commands import Decision
 from interlock.core.run.output import NOTES_BYTES, Output
 from interlock.core.run.preferences import Preferences, exceeds
+from interlock.core.run.questions import Question
 from interlock.core.run.state import RunState
 from interlock.core.values import Json
 
 PASSED_OVER = "PASSED_OVER"
+USER_ANSWERED = "USER_ANSWERED"
 
 
 class Notice(Struct, frozen=True, omit_defaults=True):
@@ -39,7 +43,10 @@ class Notices(Struct, frozen=True):
     @property
     def text(self) -> str:
         """What a model reads: a line each, after the result."""
-        return "\n".join(f"Warning: {message}" for message in self.messages)
+        return "\n".join(
+            message if notice.code == USER_ANSWERED else f"Warning: {message}"
+            for notice, message in zip(self.listed, self.messages, strict=True)
+        )
 
     @property
     def fields(self) -> list[Json]:
@@ -132,6 +139,27 @@ def of_abandonment(state: RunState) -> Iterator[Notice]:
     """Disclose that a run which is read was given up (rule 35)."""
     if state.abandoned is not None:
         yield Notice("ABANDONED", f"The run was {state.abandoned.text.rstrip('.')}. It cannot go on.")
+
+
+def of_answers(
+    state: RunState, asked: Iterable[Question], decisions: Mapping[str, Decision]
+) -> Iterator[Notice]:
+    """Say what the user has answered in this visit, and to what is pending, which the next call uses."""
+    answers = {
+        gate: Decision(chosen.option, chosen.channel, note=_remark_on(state, gate))
+        for gate in (key.rpartition("::")[2] for key in state.answers)
+        if (chosen := state.chosen.get(gate)) is not None and is_at_least(chosen.channel, "client")
+    }
+    unused = {question.id: decisions.get(question.digest) for question in asked}
+    for gate, decision in {**answers, **unused}.items():
+        if decision is not None:
+            by = f"{decision.channel}, {decision.client}" if decision.client else decision.channel
+            note = f", and says: {decision.note}" if decision.note else ""
+            yield Notice(USER_ANSWERED, f"The user has answered '{gate}': {decision.option} ({by}){note}")
+
+
+def _remark_on(state: RunState, gate: str) -> str:
+    return state.remark.note if state.remark is not None and state.remark.gate == gate else ""
 
 
 def of_mode(preferences: Preferences, recommended: Preferences | None) -> Iterator[Notice]:

@@ -57,6 +57,7 @@ class Blocker(Struct, frozen=True, omit_defaults=True):
     """One reason why the run does not go on; what to do about it is for the surface to say.
 
     `requirement` is what a failed check asks for, `example` a payload that would satisfy the reason.
+    `rejected` says that the user has answered, and not approved.
     """
 
     code: BlockerCode
@@ -64,6 +65,7 @@ class Blocker(Struct, frozen=True, omit_defaults=True):
     message: str
     requirement: str = ""
     example: Json = None
+    rejected: bool = False
 
     @property
     def waits_for_user(self) -> bool:

@@ -113,7 +113,7 @@ class Chosen(Struct, frozen=True, array_like=True):
     """The last answer to a question, and the channel that it came by; empty if it was dismissed."""
 
     option: str
-    channel: str
+    channel: Channel
 
 
 class Abandonment(Struct, frozen=True, omit_defaults=True):

@@ -9,16 +9,18 @@ from msgspec.structs import replace
 
 from interlock.core.definition.program import Plan
 from interlock.core.engine.decide import decide
+from interlock.core.engine.requirements import questions_at, user_values
 from interlock.core.engine.settle import awaited
 from interlock.core.guard.audit import Audit
 from interlock.core.run.commands import Command, Decision, Terms
-from interlock.core.run.notices import NO_NOTICES, Notices
+from interlock.core.run.notices import NO_NOTICES, Notice, Notices, of_answers
 from interlock.core.run.outcomes import Ask, Awaited, Code, Decided, NeedAnswer, NeedInput, NeedStep, Refusal
 from interlock.core.run.preferences import Preferences
 from interlock.core.run.reasons import Blocker
 from interlock.core.run.state import RunState
 from interlock.core.run.surface_policy import EXECUTION, POLICIES
 from interlock.core.values import Variables
+from interlock.ledger.decisions.recorded import as_attempted
 from interlock.ledger.log.projection import Rows
 from interlock.ledger.runs.brief import Brief
 from interlock.ledger.runs.guarding import log_refused, surely_decided
@@ -57,6 +59,20 @@ class Position(Struct, frozen=True):
     @property
     def agent(self) -> str:
         return self.loaded.agent
+
+    @property
+    def answered(self) -> Variables:
+        """What the user's answers set that the next call uses: no text shows another value (rule 26)."""
+        if not self.decisions:
+            return {}
+        return user_values(self.plan, as_attempted(self.state, self.loaded), self.awaited, self.decisions)
+
+    @property
+    def answers(self) -> tuple[Notice, ...]:
+        """What the user has answered, for whoever reads the run."""
+        asked_in = as_attempted(self.state, self.loaded)
+        asked = questions_at(self.plan, asked_in, self.awaited) if self.decisions else ()
+        return tuple(of_answers(self.state, asked, self.decisions))
 
     @property
     def awaited(self) -> Awaited:
@@ -119,8 +135,8 @@ class Position(Struct, frozen=True):
 class View(Struct, frozen=True, kw_only=True):
     """What a surface renders: a run at one node.
 
-    `attempt` is the one to offer for the next advance, `note_attempt` the one for notes. `decisions` are the
-    user's answers that the next call will use.
+    `attempt` is the one to offer for the next advance, `note_attempt` the one for notes. `is_decided` says
+    that the user has answered what is pending; `answered` is what the next call sets by that.
     """
 
     session: SessionRow
@@ -137,7 +153,15 @@ class View(Struct, frozen=True, kw_only=True):
     branches: Branches | None = None
     started: bool = False
     terms: Terms = Terms()
-    decisions: Mapping[str, Decision] = {}
+    is_decided: bool = False
+    answered: Variables = {}
+
+    @property
+    def told(self) -> RunState:
+        """The state that texts are rendered with."""
+        if not self.answered:
+            return self.state
+        return replace(self.state, variables={**self.state.variables, **self.answered})
 
 
 def tip_of(session: SessionRow, run: RunRow) -> int:

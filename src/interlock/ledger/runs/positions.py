@@ -8,11 +8,9 @@ from collections.abc import Callable, Mapping
 
 from msgspec.structs import replace
 
-from interlock.core.definition.program import Plan
 from interlock.core.engine.evolve import abandoned
 from interlock.core.run.notices import Notice, of_mode
 from interlock.core.run.preferences import Preferences, stricter
-from interlock.core.run.state import RunState
 from interlock.core.run.surface_policy import EXECUTION
 from interlock.ledger.decisions.recorded import imported_up_to, recorded_decisions
 from interlock.ledger.errors import LedgerError, not_healthy, other_time_line, unknown_node, unknown_session
@@ -24,7 +22,7 @@ from interlock.ledger.runs.position import Position, subject_of, tip_of
 from interlock.ledger.tokens.keyring import Keyring, Keys
 from interlock.ledger.tokens.slots import fill
 from interlock.ledger.tokens.tokens import OF_NODES, Kind, Pointer, TokenError, mint, read
-from interlock.store.protocol import Changes, LoadedRows, NodeRow, RunRow, Store, TraceRow
+from interlock.store.protocol import Changes, LoadedRows, NodeRow, Store, TraceRow
 
 
 class ProcessClock:
@@ -230,10 +228,12 @@ class Positions:
         decisions = recorded_decisions(plan, state, position.awaited, loaded, imported)
         return replace(position, decisions=decisions)
 
-    def standing(self, run: RunRow, plan: Plan, state: RunState) -> tuple[Notice, ...]:
-        """Return what every answer about a run says while it holds: drift, a mode beyond the recommended."""
-        drift = self.drift.notices(run, plan.workflow.version)
-        return (*drift, *of_mode(state.preferences, plan.workflow.recommended))
+    def standing(self, position: Position) -> tuple[Notice, ...]:
+        """Return what every read of a run says while it holds: answers, drift, a mode not recommended."""
+        workflow = position.plan.workflow
+        drift = self.drift.notices(position.run, workflow.version)
+        mode = of_mode(position.state.preferences, workflow.recommended)
+        return (*position.answers, *drift, *mode)
 
     def write_traces(self) -> None:
         """Write the traces of reading calls that are not stored yet; a failed write keeps them."""

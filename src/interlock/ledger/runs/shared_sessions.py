@@ -256,7 +256,7 @@ class Sessions:
         new = () if joining in handles else (HandleRow(new_handle(), session_id, joining),)
         handle = new[0].handle if new else handles[joining].handle
         commit = Commit(position.rows(), self.ledger.principal, self.ledger.clock())
-        notices = Notices(self.ledger.standing(position.run, position.plan, position.state))
+        notices = Notices(self.ledger.standing(position))
         notices = notices.plus([*of_abandonment(position.state), *([ADOPTED] if adopted else [])])
         traced = calling.traced(joining, position.state, commit.now, notices=notices)
         commit.add(traced, run=position.run.run)

@@ -12,7 +12,7 @@ from interlock.surfaces.strict_params import ASK_AGAIN, Params, Reason, RequestI
 Context = Annotated[
     dict[str, Json],
     Meta(
-        description="External facts for conditions and loops. Merged; null: not known. Not for progress notes."
+        description="External facts for conditions and loops. Merged; null: unknown. Not for progress notes."
     ),
 ]
 Output = Annotated[

@@ -13,7 +13,6 @@ from interlock.core.definition.workflow import TERMINAL
 from interlock.core.engine.decisions import example_decision, waits_for_user
 from interlock.core.engine.gates import question_of
 from interlock.core.engine.loops import rounds
-from interlock.core.engine.requirements import questions_at
 from interlock.core.run.notices import GAP_CLOSED, USERS_GAPS
 from interlock.core.run.outcomes import (
     Done,
@@ -65,7 +64,6 @@ def reply(view: View) -> Reply:
         brief_text(view.brief) if view.brief is not None else "",
         _branch_text(view.branches) if view.branches is not None else "",
         _blocked_text(view.blockers, pending) if view.blockers else "",
-        "\n".join(_decided_lines(view)),
         _pending_text(view, pending, tokens),
         view.notices.text if view.notices.listed else "",
     ]
@@ -95,11 +93,11 @@ def token_slots(view: View, *, complete: bool) -> dict[str, str]:
 
 def pending_of(view: View) -> Pending | None:
     """The pending item, whatever it is, as a step."""
-    scope = view.plan.scope(view.state.variables)
+    scope = view.plan.scope(view.told.variables)
     where = [*rounds(view.plan, view.state)] if view.state.frames else []
     match view.awaited:
         case NeedStep(step=step):
-            prompt = "\n\n".join([*where, step_prompt(view.plan, view.state, step)])
+            prompt = "\n\n".join([*where, step_prompt(view.plan, view.told, step)])
             asks = step.may_confirm and view.state.preferences.guided
             return Pending(step.id, interpolate(step.title, scope), prompt, asks)
         case NeedAnswer(gate=gate):
@@ -233,7 +231,7 @@ def _pending_text(view: View, pending: Pending | None, tokens: Mapping[str, str]
         if not view.state.agent_resolves_gaps:
             return f"{ended} {USERS_GAPS}\n\n{token_lines}"
         return f"{ended} {later} [{GAP_CLOSED}]\n\n{token_lines}"
-    if isinstance(view.awaited, NeedAnswer) and view.decisions:
+    if isinstance(view.awaited, NeedAnswer) and view.is_decided:
         how = "The user has decided: continue_workflow with these tokens, and go on as it says."
     elif isinstance(view.awaited, NeedAnswer) and _waits_for_user(view):
         how = (
@@ -279,15 +277,6 @@ def _blocked_text(blockers: Sequence[Blocker], pending: Pending | None) -> str:
         if blocker.example is not None:
             lines.append(f"  Example: {_encode(blocker.example).decode()}")
     return "\n".join(lines)
-
-
-def _decided_lines(view: View) -> Iterator[str]:
-    """Yield what the user has answered to what is pending, which the next acknowledgement uses."""
-    asked = {question.digest: question for question in questions_at(view.plan, view.state, view.awaited)}
-    for digest, decision in view.decisions.items():
-        what = f" '{asked[digest].id}'" if digest in asked else ""
-        note = f", and says: {decision.note}" if decision.note else ""
-        yield " ".join(f"The user has answered{what}: {decision.option}{note}".split())
 
 
 def _branch_text(branches: Branches) -> str:

@@ -207,7 +207,8 @@ class GatedSurface(LedgerSurface):
         is_exit = any(exit_.to == state.activity for exit_ in exits(plan, state))
         if activity is None or state.finished or (is_exit and not pending_gates(plan, state)):
             return None
-        return reading.json_answer(_entered_body(plan, state, activity))
+        told = replace(state, variables={**state.variables, **reading.position.answered})
+        return reading.json_answer(_entered_body(plan, told, activity))
 
     def _not_entered(self, entry: NotEntered) -> Outcome:
         """Name every pending checkpoint with how to resolve it."""

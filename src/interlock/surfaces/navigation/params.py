@@ -14,7 +14,7 @@ from interlock.surfaces.strict_params import ASK_AGAIN, Find, Params, RequestId
 
 WorkflowId = str
 State = Annotated[str, Meta(description="Of the last response, whole")]
-Variables = Annotated[dict[str, Json], Meta(description="Merged; null: not known")]
+Variables = Annotated[dict[str, Json], Meta(description="Merged; null: unknown")]
 Action = Literal["complete_step", "respond_to_checkpoint", "transition", "advance_loop", "abandon"]
 
 

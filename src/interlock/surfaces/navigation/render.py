@@ -59,7 +59,7 @@ class Situation(Struct, frozen=True):
 
     @property
     def scope(self) -> Scope:
-        return self.view.plan.scope(self.view.state.variables)
+        return self.view.plan.scope(self.view.told.variables)
 
 
 def recorded(situation: Situation, message: str) -> bytes:
@@ -240,7 +240,7 @@ def _description(situation: Situation, move: Move) -> str:
     match move.action:
         case "complete_step":
             assert move.step is not None, "an open step comes with its definition"
-            return step_prompt(view.plan, view.state, move.step)
+            return step_prompt(view.plan, view.told, move.step)
         case "respond_to_checkpoint" if move.variables:
             return "Its question shows these variables: send them without option_id, and it is asked."
         case "respond_to_checkpoint" if move.is_decided:

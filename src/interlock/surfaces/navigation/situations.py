@@ -45,7 +45,7 @@ def run_pointer(ledger: Ledger, token: str) -> Pointer:
 def situation_at(ledger: Ledger, position: Position) -> Situation:
     """Return the run as it is at a position; nothing is written."""
     state, pending = settled_for_navigation(position.plan, position.state, ledger.clock())
-    notices = Notices(ledger.standing(position.run, position.plan, state))
+    notices = Notices(ledger.standing(position))
     newest = None if position.is_tip else tip_of(position.session, position.run)
     if newest is not None and state.abandoned is None:
         notices = notices.plus([OLD_STATE if position.loaded.branches else LEFT_BRANCH])
@@ -57,6 +57,7 @@ def situation_at(ledger: Ledger, position: Position) -> Situation:
         awaited=pending,
         node=position.node.node,
         notices=notices,
+        answered=position.answered,
     )
     situation = situation_of(ledger, view, position.decisions)
     return replace(situation, handle=position.handle, newest=newest)

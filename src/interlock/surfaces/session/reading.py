@@ -60,7 +60,10 @@ class SessionReading:
         if reading.activity is None:
             raise no_activity(reading)
         plan, activity = reading.position.plan, reading.activity
-        name, scope = f"activity {activity.id}", plan.scope(reading.state.variables)
+        name, scope = (
+            f"activity {activity.id}",
+            plan.scope({**reading.state.variables, **reading.position.answered}),
+        )
         definition = self._tools.cached_text(reading, name, lambda: as_toon(activity_shape(activity)))
         mark = digest_mark(digest_of(definition.encode()))  # of the definition: variables do not change it
         lines = [f"session_token: {reading.token}", f"digest: {mark}", *self._situation(reading)]

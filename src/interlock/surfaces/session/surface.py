@@ -140,7 +140,7 @@ class SessionSurface(LedgerSurface):
         token = session_token(self.ledger, position.handle, position)
         body |= _parent(ancestors(self.ledger, position))
         body["next_action"] = self.shared.next_action(position)
-        standing = self.ledger.standing(position.run, position.plan, position.state)
+        standing = self.ledger.standing(position)
         return json_reply({**body, "session_token": token}, token, Notices(standing))
 
 

@@ -81,7 +81,7 @@ class ReadingCall(Struct, frozen=True):
         """Return what the caller should know about its token and the definition."""
         position = self.position
         standing = (
-            *self.sessions.ledger.standing(position.run, position.plan, self.state),
+            *self.sessions.ledger.standing(position),
             *of_abandonment(self.state),
         )
         if position.given_in in (None, self.state.visit):

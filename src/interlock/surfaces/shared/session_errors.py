@@ -150,6 +150,8 @@ def _next_action(refusal: Refusal) -> str:
             return ASK_THE_USER
         case Code.USER_MUST_DECIDE if "decided" in about:
             return f"Respond with option_id '{about['decided']}'."
+        case Code.USER_MUST_DECIDE if "rejected" in about:
+            return "Do what the user says about it, then call again: the user is asked once more."
         case Code.USER_MUST_DECIDE:
             return "Tell the user to open the inbox (interlock inbox)."
         case _:

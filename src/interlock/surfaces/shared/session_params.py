@@ -11,7 +11,7 @@ from interlock.surfaces.strict_params import ASK_AGAIN, Params, Reason
 
 Variables = Annotated[
     dict[str, Json],
-    Meta(description="Merged into the session's variables, kept even if refused; null: not known"),
+    Meta(description="Merged into the session's variables, kept even if refused; null: unknown"),
 ]
 Reask = Annotated[dict[str, Json], Meta(description=ASK_AGAIN)]
 Note = Annotated[str, Meta(max_length=2048, description="What the user said, in their words")]

@@ -1,0 +1,108 @@
+"""After a decision every read says what was decided, by whom and with which remark, and none denies it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from interlock.ledger.decisions.inbox import decide_question
+from support.attacker import (
+    CLAIMING,
+    EVERY,
+    USER,
+    Attacker,
+    activity,
+    on,
+    question,
+    sets,
+    step,
+    write_activities,
+)
+from support.harness import Bench
+
+CHANNEL = {
+    "reason": "needs_user_choice",
+    "key": "channel",
+    "question": "Which channel?",
+    "nonAssumable": "scope_boundary",
+}
+AGAIN = {"agent_id": "agent", "workflow_id": "deploy"}
+DENIALS = ("waits for the user", "must answer this in the inbox", "open the inbox", "decides in the inbox")
+
+
+def reads(agent: Attacker) -> dict[str, str]:
+    """Make every read of a run that the surface has; return the texts."""
+    match agent.surface:
+        case "execution":
+            tools: dict[str, dict[str, Any]] = {
+                "continue_workflow": {"stateToken": agent.tokens["stateToken"]}
+            }
+        case "navigation":
+            tools = {name: {"state": agent.tokens["state"]} for name in ("nav_situation", "nav_checkpoint")}
+        case "session":
+            tools = {
+                "get_workflow_status": {},
+                "get_activity": {},
+                "get_workflow": {},
+                "start_session": AGAIN,
+            }
+        case _:
+            tools = {"get_workflow": {}, "start_session": AGAIN, "next_activity": {"activity_id": "plan"}}
+    texts: dict[str, str] = {}
+    for tool, arguments in tools.items():
+        token = {"session_token": agent.tokens["session_token"]} if agent.surface in CLAIMING else {}
+        agent.call(tool, **arguments, **token)
+        texts[tool] = agent.text
+    return texts
+
+
+def decide(agent: Attacker, gate: str, option: str, note: str) -> None:
+    (asked,) = agent.waiting(gate)
+    decide_question(agent.ledger, asked, option, note, "console")
+
+
+@on(*EVERY)
+def test_every_read_tells_the_answer_to_a_steps_question(bench: Bench, surface: str) -> None:
+    publish = step("publish", "Publish to {{channel}}.", userInput=[CHANNEL])
+    write_activities(bench, activity("plan", publish, step("tell", "Tell {{channel}}.")), channel="string")
+    agent = Attacker(bench, surface, USER)
+    agent.start(channel="evil")
+    if surface in CLAIMING:
+        agent.go("__terminal__")
+    decide(agent, "channel", "stable", "not before noon")
+    for tool, text in reads(agent).items():
+        assert "The user has answered 'channel': stable (console), and says: not before noon" in text, tool
+        assert "evil" not in text, tool
+        assert not [denial for denial in DENIALS if denial in text], tool
+    agent.walk("publish", "tell", ">__terminal__", channel="evil")
+    assert agent.has_done("tell")
+    assert agent.variables["channel"] == "stable"
+
+
+@on(*EVERY)
+def test_every_read_tells_that_the_user_has_rejected(bench: Bench, surface: str) -> None:
+    need = {"reason": "needs_user_approval", "question": "May it be deleted?"}
+    write_activities(bench, activity("plan", step("delete", userInput=[need])))
+    agent = Attacker(bench, surface, USER)
+    agent.start()
+    if surface in CLAIMING:
+        agent.go("__terminal__")
+    decide(agent, "delete:needs_user_approval", "reject", "it is in use")
+    for tool, text in reads(agent).items():
+        said = "The user has answered 'delete:needs_user_approval': reject (console), and says: it is in use"
+        assert said in text, tool
+        assert not [denial for denial in DENIALS if denial in text], tool
+
+
+@on(*EVERY)
+def test_every_read_tells_the_answer_to_a_gate(bench: Bench, surface: str) -> None:
+    asks = question("deploy", "Deploy?", yes=sets(approved=True), no=sets(approved=False))
+    write_activities(
+        bench, activity("plan", asks, step("send", "Approved: {{approved}}.")), approved="boolean"
+    )
+    agent = Attacker(bench, surface, USER)
+    agent.start()
+    agent.reach("deploy")
+    decide(agent, "deploy", "no", "not today")
+    for tool, text in reads(agent).items():
+        assert "The user has answered 'deploy': no (console), and says: not today" in text, tool
+        assert not [denial for denial in DENIALS if denial in text], tool

@@ -160,3 +160,46 @@ def test_a_default_does_not_count_as_set_in_a_child_or_after_it(bench: Bench, su
     parent.walk("send")
     parent.reach("sure")
     assert [asked.message for asked in parent.waiting("sure")] == ["Go on without a target?"]
+
+
+def write_finders(bench: Bench) -> None:
+    """Write a parent whose child finds out what the parent then tells."""
+    finds = {"triggers": {"workflow": "helper", "passContext": []}}
+    write_activities(
+        bench, activity("plan", step("send", **finds), step("tell", "Tell {{found}}.")), found="string"
+    )
+    looks = step("look", actions=[{"action": "set", "target": "found"}])
+    write_activities(bench, activity("plan", looks), id="helper", found="string", own=True)
+
+
+@on("execution", when=["begun", "ended"], by=["read", "acknowledged"])
+def test_the_tokens_of_a_parent_lead_on_to_what_its_child_adds(
+    bench: Bench, surface: str, when: str, by: str
+) -> None:
+    """Rule 8: the child moves nothing in its parent, so that its agent makes no branch by going on."""
+    write_finders(bench)
+    parent, child = Attacker(bench, surface, USER), Attacker(bench, "session", USER)
+    parent.start()
+    token, tokens = parent.tokens["stateToken"], dict(parent.tokens)
+    child.call("start_session", workflow_id="helper", agent_id="child", parent_session_token=token)
+    child.go("plan")
+    if when == "ended":
+        child.do("look", found="a leak")
+        assert not child.go("__terminal__")["_refused"]
+    if by == "read":
+        parent.call("continue_workflow", stateToken=token)
+        held("earlier point" not in parent.text, parent.text)
+    else:
+        parent.tokens = dict(tokens)
+    assert not parent.do("send")["_refused"]
+    held(("Tell a leak." in parent.text) is (when == "ended"), parent.text)
+    with parent.ledger.store.reading() as reader:
+        (above,) = (it for it in reader.sessions(SessionFilter()) if it.parent_session is None)
+        nodes = [reader.node(above.session_id, number) for number in range(above.next_node)]
+    parents = [node.parent for node in nodes if node is not None and node.kind == "step"]
+    held(len(parents) == len(set(parents)), f"the parent has branched: {parents}")
+    repeated = parent.text
+    parent.tokens = dict(tokens)
+    parent.do("send")
+    if by == "acknowledged":
+        assert parent.text == repeated, "the same tokens return the recorded response"

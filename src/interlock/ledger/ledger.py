@@ -154,7 +154,7 @@ class Ledger(Positions):
                     response, pointer.handle, recorded.request_digest != digest, lines_of(loaded, recorded)
                 )
             position = self._position(loaded, pointer.handle)
-            carried_to = position.loaded.carried_to if pointer.kind == "nav" else None
+            carried_to = self.led_on_to(position, pointer.kind)
             onward = self.after_end(position) if carried_to is None else carried_to
             if onward is None:
                 return Attempt(self, position, number, digest)

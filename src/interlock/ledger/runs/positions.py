@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from interlock.core.engine.evolve import abandoned
 from interlock.core.run.notices import Notice, of_mode
 from interlock.core.run.preferences import Preferences, stricter
+from interlock.core.run.state import RunState
 from interlock.core.run.surface_policy import EXECUTION
 from interlock.ledger.decisions.recorded import imported_up_to, recorded_decisions
 from interlock.ledger.errors import LedgerError, not_healthy, other_time_line, unknown_node, unknown_session
@@ -119,12 +120,8 @@ class Positions:
         return self.at(self.read_token(token, *kinds))
 
     def taken_up(self, token: str) -> Position:
-        """Read the run that any surface's token leads to by now (rule 34).
-
-        A navigation state stays the same while variables are kept or a child returns, and leads on from it.
-        """
-        pointer = self.read_token(token, "st", "nav", "ses")
-        return self.onward(pointer) if pointer.kind == "nav" else self.at(pointer)
+        """Read the run that any surface's token leads to by now (rule 34)."""
+        return self.onward(self.read_token(token, "st", "nav", "ses"))
 
     def at(self, pointer: Pointer) -> Position:
         """Read the run at the node that a pointer names, or at the head if it names a visit.
@@ -190,10 +187,22 @@ class Positions:
     def onward(self, pointer: Pointer) -> Position:
         """Do as `position_onward` for the caller's own pointer."""
         position = self.at(pointer)
-        while position.loaded.carried_to is not None:
-            loaded = self.load(pointer.handle, node=position.loaded.carried_to)
-            position = self._position(loaded, pointer.handle)
+        while (node := self.led_on_to(position, pointer.kind)) is not None:
+            position = self._position(self.load(pointer.handle, node=node), pointer.handle)
         return position
+
+    def led_on_to(self, position: Position, kind: Kind) -> int | None:
+        """Return the node that a token of this one leads on to, if no attempt made it (rule 8).
+
+        A navigation state follows all of them, another token only those where the run is as it was: a child
+        has begun or returned, or variables were kept.
+        """
+        onward = position.loaded.carried_to
+        if onward is None or kind == "nav":
+            return onward
+        with self.store.reading() as reader:
+            node = reader.node(position.session_id, onward)
+        return onward if node is not None and _is_unmoved(position.state, state_of(node)) else None
 
     def _position(self, loaded: LoadedRows | None, handle: bytes) -> Position:
         """Check what was read before anything in it is used."""
@@ -251,6 +260,14 @@ class Positions:
         """Write what a command changed, or raise StoreConflict: then the call is run again from its read."""
         self.used = True
         self.store.append(*sorted(changes, key=lambda change: change.session.session_id))
+
+
+def _is_unmoved(before: RunState, after: RunState) -> bool:
+    """Say whether a run waits for the same thing in two states."""
+    return all(
+        getattr(before, name) == getattr(after, name)
+        for name in ("activity", "visit", "next_key", "frames", "answers", "done", "open", "status")
+    )
 
 
 def _place(position: Position) -> str:

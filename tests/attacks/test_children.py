@@ -28,11 +28,11 @@ HELPER = {"triggers": {"workflow": "helper", "passContext": ["target", "approved
 LAUNCH = step("launch", "Launch it at {{target}}.", condition=equals("approved", True))
 
 
-def write_family(bench: Bench, *items: dict[str, Any]) -> None:
+def write_family(bench: Bench, *items: dict[str, Any], asks: dict[str, Any] | None = None) -> None:
     """Write a parent that asks before it passes on, and a child with these items."""
     write_activities(
         bench,
-        activity("plan", question("deploy", "Deploy to {{target}}?", **APPROVED), to="ship"),
+        activity("plan", asks or question("deploy", "Deploy to {{target}}?", **APPROVED), to="ship"),
         activity("ship", step("send", **HELPER)),
         target="string",
         approved="boolean",
@@ -45,17 +45,19 @@ def write_family(bench: Bench, *items: dict[str, Any]) -> None:
 class Family:
     """A parent whose user has said no, and the agent of its child."""
 
-    def __init__(self, bench: Bench, surface: str, **brings: Any) -> None:
+    def __init__(
+        self, bench: Bench, surface: str, target: str = "staging", brings: dict[str, Any] | None = None
+    ) -> None:
         begins = "navigation" if surface == "navigation" else "session"  # others can only take a child up
         self.parent = Attacker(bench, begins, USER)
-        self.parent.start(target="staging")
+        self.parent.start(**({"target": target} if target else {}))
         self.parent.reach("deploy")
-        assert self.parent.user_decides("deploy", "no") == "Deploy to «staging»?"
+        self.parent.user_decides("deploy", "no")
         self.parent.use_decision("deploy", "no")
         self.parent.walk(">ship")
         assert self.parent.has_entered("ship")
         self.agent = Attacker(bench, surface, USER)
-        self._begin(begins, brings)
+        self._begin(begins, brings or {})
 
     def _begin(self, begins: str, brings: dict[str, Any]) -> None:
         tokens, child = self.parent.tokens, self.agent
@@ -97,7 +99,7 @@ def test_a_child_does_not_change_what_its_parents_question_owns(
 ) -> None:
     write_family(bench, step("look"), LAUNCH, step("last"))
     bent = {"target": "PRODUCTION", "approved": True}
-    family = Family(bench, surface, **(bent if when == "at its start" else {}))
+    family = Family(bench, surface, brings=bent if when == "at its start" else {})
     family.agent.walk("look", "launch", "last", ">__terminal__", **bent)
     seen = family.variables(child=True)
     held(seen["target"] == "staging", f"the user was shown staging, the child has {seen}")
@@ -135,6 +137,24 @@ def test_what_a_child_returns_changes_nothing_that_its_parents_question_owns(
     seen = family.variables(child=False)
     held(seen["target"] == "staging", f"the child returned another target: {seen}")
     held(seen["approved"] is False, "the child returned another answer than the user's")
+
+
+@on(*EVERY, when=["at its start", "later"])
+def test_a_child_does_not_set_what_its_parents_question_asks_for_by_its_absence(
+    bench: Bench, surface: str, when: str
+) -> None:
+    """The user decided that there is no target: the child's agent does not come up with one."""
+    unset = {"type": "simple", "variable": "target", "operator": "notExists"}
+    there = {"type": "simple", "variable": "target", "operator": "exists"}
+    asks = question("deploy", "No target is known. Go on?", condition=unset, **APPROVED)
+    finds = step("look", actions=[{"action": "set", "target": "target"}])
+    write_family(bench, finds, step("launch", "At {{target}}.", condition=there), step("last"), asks=asks)
+    bent = {"target": "PRODUCTION"}
+    family = Family(bench, surface, target="", brings=bent if when == "at its start" else {})
+    family.agent.walk("look", "launch", "last", ">__terminal__", **bent)
+    assert family.child_has_done("last"), "a child is not stuck without it"
+    held(not family.child_has_done("launch"), f"the child has {family.variables(child=True)}")
+    held(family.variables(child=False).get("target") is None, str(family.variables(child=False)))
 
 
 @on("session", "navigation")

@@ -109,7 +109,8 @@ def examine(
     stopping: list[Blocker] = []
     gaps: list[e.GapRecorded] = []
     scope, known = plan.scope(state.variables), {*set_names(state.variables), *set_names(brought)}
-    unset = () if claimed and plan.workflow.form == "activities" else _unset(plan, known, step, scope)
+    given_above = {*known, *state.inherited}  # nobody sets what a question of the parent owns
+    unset = () if claimed and plan.workflow.form == "activities" else _unset(plan, given_above, step, scope)
     unproven, unfounded = _unproven(step, output), _unfounded(output)
     for blocker in (*unmet(plan, step, output, scope, known), *unset, *unproven, *unfounded):
         if state.preferences.never_stops:

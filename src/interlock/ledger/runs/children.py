@@ -13,7 +13,7 @@ from msgspec import Struct
 from interlock.core.run.commands import AbandonRun, Command, ReturnChild, StartChild
 from interlock.core.run.events import ActivityEntered, ChildReturned, ChildStarted, GateResolved
 from interlock.core.run.outcomes import Decided, Refusal
-from interlock.core.values import Missing, Variables
+from interlock.core.values import Variables, set_names
 from interlock.core.variables.writes import barred
 from interlock.ledger.errors import LedgerError
 from interlock.ledger.log.chain import entries_of, logged
@@ -42,10 +42,12 @@ def passed_on(parent: Position, workflow_id: str) -> Passed | None:
     trigger = next((trigger for trigger in triggers if trigger.workflow == workflow_id), None)
     if trigger is None:
         return None
-    scope = parent.plan.scope(parent.state.variables)
-    values = {name: scope.value(name) for name in trigger.pass_context if scope.is_set(name)}
-    passed = {name: value for name, value in values.items() if not isinstance(value, Missing)}
-    owned = barred(parent.plan, parent.state)
+    known, owned = set_names(parent.state.variables), barred(parent.plan, parent.state)
+    passed = {  # null for what a question owns and nobody has set: the child does not come to know it either
+        name: parent.state.variables.get(name)
+        for name in trigger.pass_context
+        if name in known or name in owned
+    }
     return Passed(passed, tuple(name for name in passed if name in owned))
 
 

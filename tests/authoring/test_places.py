@@ -130,6 +130,19 @@ def test_a_gate_whose_answer_another_gate_reads_comes_first(tmp_path: Path) -> N
     assert place(activity) == "before 'why', whose condition reads risky"
 
 
+@pytest.mark.parametrize("bound", [True, False])
+def test_a_gate_that_asks_for_a_name_by_its_absence_comes_before_the_gate_that_shows_it(
+    tmp_path: Path, bound: bool
+) -> None:
+    """Its answer may bring the name, which the other question would wait for."""
+    asks = gate("ask", condition="{ variable: url, operator: notExists }")
+    steps = "steps:\n" + step("look") + step("deploy", **({"checkpoint": "show"} if bound else {}))
+    listed = "checkpoints:\n" + gate("show", "Deploy to {{url}}?") + asks
+    activity = compile_activity(tmp_path, steps, listed)
+    assert order(activity.items) == ("look ask show deploy" if bound else "look deploy ask show")
+    assert place(activity) == "before 'show', which shows url"
+
+
 def test_a_gate_that_decides_whether_a_loop_goes_on_ends_its_rounds(tmp_path: Path) -> None:
     """Asked only before the loop, its answer could never end it."""
     body = "[{ id: fix, name: Fix, description: D }]"

@@ -20,6 +20,7 @@ from interlock.core.definition.conditions import tests_of, variables_of
 from interlock.core.definition.expressions import variables_in
 from interlock.core.definition.prompts import text_of
 from interlock.core.definition.workflow import Action, Activity, Gate, Item, Loop, Step, Workflow, walk
+from interlock.core.variables.roots import wanted_by_absence
 
 Side = Literal["before", "after", "end of"]
 
@@ -161,6 +162,8 @@ class _Placer:
         only_answered = answered - self._elsewhere - self._workflow.defaults().keys()
         only_answered = only_answered.difference(*(_set_by(item) for item in program))
         for item in program:
+            if shown := _brings(gate, item):
+                return self._place_beside(item, f"before '{item.id}', which shows {_listed(shown)}")
             if read := answered & _read_by(item):
                 return self._place_before_reader(item, read)
             if isinstance(item, Step) and (
@@ -172,7 +175,9 @@ class _Placer:
     def _place_before_reader(self, item: Item, read: Set[str]) -> Place:
         if isinstance(item, Loop) and _repeats_by(item, read):
             return Place(Slot("end of", item), f"{end_of(item)}, which repeats by {_listed(read)}")
-        words = f"before '{item.id}', whose condition reads {_listed(read)}"
+        return self._place_beside(item, f"before '{item.id}', whose condition reads {_listed(read)}")
+
+    def _place_beside(self, item: Item, words: str) -> Place:
         placed = self._places.get(item.id) if isinstance(item, Gate) else None
         return Place(placed.slot if placed else Slot("before", item), words)
 
@@ -263,9 +268,17 @@ def _readers_first(gates: list[Gate]) -> Iterator[Gate]:
 
 
 def _feeds(gate: Gate, reader: Gate) -> bool:
-    """Say whether the condition of one gate reads what another decides."""
+    """Say whether one gate decides what the condition of another reads, or asks for what it shows."""
     own = {_root(path) for path in variables_of(gate.condition)}
-    return gate.id != reader.id and bool(_read_by(reader) & set(_set_by(gate)) - own)
+    decides = _read_by(reader) & set(_set_by(gate)) - own
+    return gate.id != reader.id and bool(decides or _brings(gate, reader))
+
+
+def _brings(gate: Gate, item: Item) -> Set[str]:
+    """Name what a required gate asks for by its absence, and another shows: its answer may bring it."""
+    if not gate.required or not isinstance(item, Gate) or item.id == gate.id:
+        return frozenset()
+    return wanted_by_absence(gate.condition) & _needed(item)
 
 
 def _index_of(slot: Slot, program: list[Item]) -> int:

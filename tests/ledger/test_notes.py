@@ -139,7 +139,9 @@ def test_a_short_recap_counts_what_it_leaves_out(bench: Bench) -> None:
     assert recap["omitted"] == 2
 
 
-def test_an_attempt_blocked_after_the_server_had_moved_the_run_is_not_on_its_branch(bench: Bench) -> None:
+def test_an_attempt_with_an_earlier_token_is_made_where_the_run_has_kept_variables_since(
+    bench: Bench,
+) -> None:
     navigator, agent = opened(bench), bench.agent()
     navigator.start()
     navigator.done("analyze")
@@ -149,4 +151,5 @@ def test_an_attempt_blocked_after_the_server_had_moved_the_run_is_not_on_its_bra
     moved = agent.call("resume_session", query="")["best"]
     assert agent.ack("a late attempt", at=agent.look(before))["kind"] == "blocked"
     assert moved["stateToken"] != before["stateToken"]
-    assert [entry["notes"] for entry in agent.look(moved)["recap"]["entries"]] == ["an early attempt"]
+    entries = agent.look(moved)["recap"]["entries"]
+    assert [entry["notes"] for entry in entries] == ["an early attempt", "a late attempt"]

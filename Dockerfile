@@ -2,7 +2,7 @@ FROM python:3.13-slim AS build
 WORKDIR /src
 COPY pyproject.toml README.md LICENSE ./
 COPY src ./src
-RUN pip install --no-cache-dir --prefix=/install ".[serve,postgres]"
+RUN pip install --no-cache-dir --prefix=/install ".[postgres]"
 
 FROM python:3.13-slim
 COPY --from=build /install /usr/local

@@ -1,6 +1,6 @@
 """Run a workflow over HTTP with the official Python client, and answer its gate through elicitation.
 
-    pip install 'interlock[serve]'
+    pip install interlock
     python examples/python_client.py
 
 Starts a server on a free port with a data directory of its own.

@@ -18,7 +18,7 @@ PARTS = ("", "assets/console.js", "assets/index.css", "icon.svg", "inbox.json", 
 
 @pytest.fixture
 def installed(tmp_path: Path) -> Path:
-    return install(tmp_path, "serve")
+    return install(tmp_path)
 
 
 def test_the_console_works_from_the_wheel_with_an_empty_home_and_no_node(
@@ -38,14 +38,7 @@ def test_the_console_works_from_the_wheel_with_an_empty_home_and_no_node(
             with urllib.request.urlopen(entrance, timeout=PATIENCE) as answer:
                 cookie = answer.headers["set-cookie"].partition(";")[0]
             origin = entrance.partition("/console")[0]
-            for path in (
-                "",
-                "assets/console.js",
-                "assets/index.css",
-                "icon.svg",
-                "inbox.json",
-                "builtins.json",
-            ):
+            for path in PARTS:
                 request = urllib.request.Request(f"{origin}/console/{path}", headers={"Cookie": cookie})
                 with urllib.request.urlopen(request, timeout=PATIENCE) as answer:
                     assert answer.status == 200

@@ -159,10 +159,10 @@ def modern_result(content_type: str, content: bytes) -> Any:
 
 
 def require_serve() -> None:
-    """Skip where the packages of `interlock[serve]` are not installed; in CI that is an error."""
+    """Skip where a package that only `interlock serve` uses is not installed; in CI that is an error."""
     missing = [name for name in PACKAGES if find_spec(name) is None]
     if missing:
-        reason = f"{missing[0]} of interlock[serve] is not installed; run make"
+        reason = f"{missing[0]} is not installed; run make"
         if os.environ.get("CI") == "true":
             pytest.fail(reason)
         pytest.skip(reason)

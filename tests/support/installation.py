@@ -14,8 +14,8 @@ from support.paths import ROOT
 PATIENCE = 300
 
 
-def install(folder: Path, extras: str) -> Path:
-    """Install `interlock[extras]` from the wheel; returns the folder of its programs."""
+def install(folder: Path, extras: str = "") -> Path:
+    """Install the wheel, with extras if any are named; returns the folder of its programs."""
     pip("wheel", "--no-deps", "-w", str(folder / "dist"), str(ROOT))
     (wheel,) = (folder / "dist").glob("*.whl")
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(folder / "venv")], check=True)

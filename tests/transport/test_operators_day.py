@@ -29,7 +29,7 @@ STREAM_SECONDS = 20
 
 @pytest.fixture(scope="module")
 def programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return install(tmp_path_factory.mktemp("installed"), "serve,postgres")
+    return install(tmp_path_factory.mktemp("installed"), "postgres")
 
 
 class Team:

@@ -6,7 +6,6 @@ import ipaddress
 import os
 import sys
 from collections.abc import Mapping
-from importlib.util import find_spec
 from pathlib import Path
 from secrets import token_urlsafe
 from typing import TYPE_CHECKING, Any
@@ -22,7 +21,6 @@ if TYPE_CHECKING:
     from interlock.transport.http.admission.principals import Verifier
 
 NOBODY = "interlock: nobody may call yet; `interlock auth add NAME` makes a token, which holds at once"
-PACKAGES = ("mcp", "starlette", "uvicorn", "httptools")
 
 
 @click.command(epilog="Example: interlock serve --port 8750")
@@ -83,8 +81,6 @@ def start_server(
     """
     chosen = {name.replace("_", "-"): value for name, value in flags.items() if value not in (None, ())}
     config = resolve(chosen)
-    if missing := [name for name in PACKAGES if find_spec(name) is None]:
-        raise BadConfig(f"serve: {missing[0]} is not installed; run `pip install 'interlock[serve]'`")
     from interlock.cli.served_ledger import ServedLedger
     from interlock.console.health import SettingLine
     from interlock.transport.http.access_log import write_to_stderr

@@ -12,7 +12,10 @@ def main() -> int:
         gc.disable()  # until the server is built: looking for garbage among modules costs and finds nothing
         from interlock.cli.mcp import run
 
-        return run(sys.argv[2:])
+        try:
+            return run(sys.argv[2:])
+        except KeyboardInterrupt:  # before the server listens for signals
+            return 130
     from interlock.cli.main import cli
 
     return int(cli(prog_name="interlock") or 0)

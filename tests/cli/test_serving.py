@@ -14,7 +14,7 @@ from interlock.cli.config import BadConfig, Config
 from interlock.core.run.surface_policy import SurfaceName
 from interlock.surfaces.registry import SURFACES
 from interlock.surfaces.tool import Call, call_tool
-from support.cli_process import PATIENCE, Ran, agent, environment, interlock
+from support.cli_process import PATIENCE, Ran, Terminal, agent, environment, interlock
 
 
 def served(*arguments: str) -> Ran:
@@ -87,3 +87,18 @@ def test_a_database_file_of_its_own_beside_the_data_directory(tmp_path: Path) ->
     assert interlock(data, "sessions", "--json").json["sessions"] == []
     checks = interlock(data, "doctor", "--json", **url)
     assert (checks.code, checks.json["checks"][-1]["detail"]) == (0, "1 checked, 0 damaged")
+
+
+@pytest.mark.slow
+def test_at_a_terminal_the_server_says_what_it_is_and_what_to_do(tmp_path: Path) -> None:
+    terminal = Terminal(tmp_path, "mcp")
+    shown = terminal.until("Press Ctrl-C to stop.")
+    for command in ("interlock install CLIENT", "interlock demo", "interlock inbox", "interlock console"):
+        assert command in shown
+    _, rest = terminal.interrupt()
+    assert "Traceback" not in rest
+
+
+def test_a_client_on_a_pipe_reads_nothing_of_that(tmp_path: Path) -> None:
+    ran = served("--data-dir", str(tmp_path))
+    assert (ran.code, ran.out, ran.err) == (0, "", "")

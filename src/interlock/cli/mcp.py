@@ -10,6 +10,13 @@ from typing import Any
 from interlock import __version__
 from interlock.cli.config import FOR_SERVE, LISTS, BadConfig, resolve, setting_names
 
+AT_A_TERMINAL = """\
+interlock mcp is a server for AI agents: an MCP client starts it and speaks JSON-RPC on its stdin and stdout.
+  Connect a client:      interlock install CLIENT   (claude-code, cursor, vscode, codex and others)
+  See it at work:        interlock demo
+  Answer open questions: interlock inbox, or interlock console in the browser
+Waiting for a client's messages. Press Ctrl-C to stop."""
+
 
 def run(arguments: Sequence[str]) -> int:
     """Serve one surface on stdin and stdout until the client disconnects."""
@@ -27,6 +34,8 @@ def run(arguments: Sequence[str]) -> int:
 
             print(fatal_line(str(error)))
         return 2
+    if sys.stdin is not None and sys.stdin.isatty():
+        print(AT_A_TERMINAL, file=sys.stderr)
     gc.freeze()
     gc.enable()
     return serve(surface, version=__version__)

@@ -26,10 +26,14 @@ HOMES = {
 KEYS = {"codex": "mcp_servers", "vscode": "servers"}
 
 
-def install(home: Path, *arguments: str) -> Ran:
+def install(home: Path, *arguments: str, command: str = "install") -> Ran:
     """Run the command where only the fake clients of this test can be found."""
     where = {"HOME": str(home), "XDG_CONFIG_HOME": "", "PATH": str(home / "bin")}
-    return interlock(home / "data", "install", *arguments, **where)
+    return interlock(home / "data", command, *arguments, **where)
+
+
+def uninstall(home: Path, *arguments: str) -> Ran:
+    return install(home, *arguments, command="uninstall")
 
 
 def fake_client(home: Path, name: str, code: int = 0) -> Path:
@@ -107,7 +111,15 @@ def test_a_project_has_its_own_file(tmp_path: Path) -> None:
     entry = json.loads((project / ".mcp.json").read_text())["mcpServers"]["interlock"]
     assert (entry["command"], entry["args"]) == ("interlock", ["mcp"])
     assert str(tmp_path) not in (project / ".mcp.json").read_text()
-    assert install(tmp_path, "codex", "--project", str(project)).code == 2
+    assert install(tmp_path, "claude-desktop", "--project", str(project)).code == 2
+
+
+def test_codex_reads_the_file_of_a_project_that_is_trusted(tmp_path: Path) -> None:
+    fake_client(tmp_path, "codex")
+    ran = install(tmp_path, "codex", "--project", str(tmp_path / "project"), "--decisions", "user")
+    assert "once you trust the project" in ran.err
+    whole = tomllib.loads((tmp_path / "project" / ".codex" / "config.toml").read_text())
+    assert whole["mcp_servers"]["interlock"] == {"command": "interlock", "args": ["mcp", "--decisions=user"]}
 
 
 def test_workflows_of_a_project_are_named_from_the_project(tmp_path: Path) -> None:
@@ -229,7 +241,7 @@ def test_a_client_that_fails_leaves_the_file_to_us(tmp_path: Path) -> None:
     fake_client(tmp_path, "codex", code=1)
     ran = install(tmp_path, "codex")
     assert ran.code == 0
-    assert "`codex mcp` did not add it" in ran.err
+    assert "`codex mcp` failed" in ran.err
     assert read(tmp_path, "codex")["mcp_servers"]["interlock"]["args"] == ["mcp"]
 
 
@@ -344,6 +356,7 @@ def test_a_project_file_holds_an_address_and_no_token(tmp_path: Path) -> None:
         (("codex", "--token-env", "TEAM_TOKEN"), "Give --url too"),
         (("codex", "--url", f"{URL}/mcp/gated", "--surface", "session"), "already names /mcp/gated"),
         (("codex", "--url", URL, "--workflows", "."), "belong to `interlock serve`"),
+        (("codex", "--url", URL, "--decisions", "user"), "belong to `interlock serve`"),
         (("claude-desktop", "--url", URL), "Connectors"),
     ],
 )
@@ -361,3 +374,63 @@ def test_a_token_over_plain_http_is_warned_of(tmp_path: Path) -> None:
     assert "unencrypted" in install(tmp_path, "codex", "--url", "http://host", "--token-env", "T").err
     local = install(tmp_path, "codex", "--url", "http://127.0.0.1:8750", "--token-env", "T", "--name", "l")
     assert "unencrypted" not in local.err
+
+
+@pytest.mark.parametrize("client", HOMES)
+def test_an_entry_is_removed_and_the_rest_stays(tmp_path: Path, client: str) -> None:
+    assert install(tmp_path, client, "--name", "other").code == 0
+    before = read(tmp_path, client)
+    assert install(tmp_path, client).code == 0
+    ran = uninstall(tmp_path, client)
+    assert (ran.code, ran.out) == (0, f"interlock: removed from {tmp_path / HOMES[client]}\n")
+    assert read(tmp_path, client) == before
+    assert str(tmp_path / "data") in ran.err
+    again = uninstall(tmp_path, client)
+    assert (again.code, again.out) == (3, "")
+    assert "no server 'interlock'" in again.err
+    assert "Its servers: other." in again.err
+
+
+def test_the_last_entry_of_codex_leaves_its_other_tables_as_written(tmp_path: Path) -> None:
+    path = tmp_path / HOMES["codex"]
+    path.parent.mkdir()
+    path.write_text('# mine\nmodel = "x"\n\n[other]\nkey = 1\n')
+    assert install(tmp_path, "codex").code == 0
+    assert uninstall(tmp_path, "codex").code == 0
+    assert read(tmp_path, "codex") == {"model": "x", "other": {"key": 1}}
+    assert path.read_text().startswith('# mine\nmodel = "x"\n\n[other]\nkey = 1\n')
+
+
+def test_the_question_for_a_token_goes_with_its_entry(tmp_path: Path) -> None:
+    assert install(tmp_path, "vscode", *REMOTE).code == 0
+    assert uninstall(tmp_path, "vscode").code == 0
+    assert read(tmp_path, "vscode") == {"inputs": [], "servers": {}}
+
+
+def test_a_client_on_the_path_removes_the_server_itself(tmp_path: Path) -> None:
+    assert install(tmp_path, "codex").code == 0
+    file, script = tmp_path / HOMES["codex"], tmp_path / "bin" / "codex"
+    script.parent.mkdir()
+    script.write_text(f'#!/bin/sh\nprintf "%s " "$@" > {tmp_path}/args\n: > {file}\n')
+    script.chmod(0o755)
+    assert uninstall(tmp_path, "codex").out == "interlock: removed by codex\n"
+    assert (tmp_path / "args").read_text() == "mcp remove interlock "
+
+
+def test_what_the_clients_own_command_leaves_is_removed_from_the_file(tmp_path: Path) -> None:
+    assert install(tmp_path, "claude-code").code == 0
+    fake_client(tmp_path, "claude")
+    assert uninstall(tmp_path, "claude-code").out.startswith("interlock: removed from")
+    assert read(tmp_path, "claude-code")["mcpServers"] == {}
+
+
+def test_a_project_file_is_cleaned_where_it_is_named(tmp_path: Path) -> None:
+    project = str(tmp_path / "project")
+    assert install(tmp_path, "cursor", "--project", project).code == 0
+    assert uninstall(tmp_path, "cursor").code == 3
+    assert uninstall(tmp_path, "cursor", "--project", project).code == 0
+
+
+def test_the_installed_server_serves_the_chosen_policy(tmp_path: Path) -> None:
+    assert install(tmp_path, "cursor", "--decisions", "client").code == 0
+    assert read(tmp_path, "cursor")["mcpServers"]["interlock"]["args"] == ["mcp", "--decisions=client"]

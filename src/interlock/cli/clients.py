@@ -8,13 +8,16 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import msgspec
 from msgspec import Struct
 
 from interlock.authoring.sources.atomic_write import replace_file
 from interlock.core.values import Json
+
+if TYPE_CHECKING:
+    from tomlkit import TOMLDocument
 
 ClientName = Literal["claude-code", "claude-desktop", "cursor", "vscode", "codex", "gemini"]
 Change = Literal["added", "changed", "unchanged"]
@@ -51,7 +54,7 @@ class ClientConfig(Struct, frozen=True):
 
     `typed` are the kinds of server whose entry says its type. `secret` is how the file names a variable; None
     means that the client cannot send a token from there.
-    `own_command` is the client's own way to add an entry for the user.
+    `own_command` is the client's own way to add an entry for the user, `own_removal` its way to remove one.
     """
 
     user: Callable[[], Path]
@@ -61,6 +64,7 @@ class ClientConfig(Struct, frozen=True):
     takes_addresses: bool = True
     secret: str | None = "${{{}}}"
     own_command: Callable[[ServerEntry], list[str] | None] = lambda _: None
+    own_removal: tuple[str, ...] = ()
 
     @property
     def is_toml(self) -> bool:
@@ -145,6 +149,7 @@ CLIENTS: Mapping[ClientName, ClientConfig] = {
         ".mcp.json",
         typed=("stdio", "http"),
         own_command=_claude,
+        own_removal=("claude", "mcp", "remove", "--scope", "user"),
     ),
     "claude-desktop": ClientConfig(
         lambda: _application("Claude", "claude_desktop_config.json"), None, takes_addresses=False
@@ -162,15 +167,17 @@ CLIENTS: Mapping[ClientName, ClientConfig] = {
     ),
     "codex": ClientConfig(
         lambda: _folder("CODEX_HOME", Path.home() / ".codex") / "config.toml",
-        None,
+        ".codex/config.toml",
         key="mcp_servers",
         own_command=_codex,
+        own_removal=("codex", "mcp", "remove"),
     ),
     "gemini": ClientConfig(
         lambda: Path.home() / ".gemini" / "settings.json",
         ".gemini/settings.json",
         typed=("http",),
         own_command=_gemini,
+        own_removal=("gemini", "mcp", "remove", "--scope", "user"),
     ),
 }
 
@@ -206,20 +213,13 @@ def snippet(client: ClientConfig, server: ServerEntry) -> str:
 
 def with_entry(client: ClientConfig, path: Path, server: ServerEntry) -> tuple[str, Change]:
     """Return the text of the file with the entry in it, and what that changes."""
-    text = path.read_text(encoding="utf-8") if path.is_file() else ""
+    text = _text_of(path)
     if client.is_toml:
         return _with_table(text, server.name, client.fields(server))
-    try:
-        settings = msgspec.json.decode(text) if text.strip() else {}
-    except msgspec.DecodeError as error:
-        raise UnreadableConfig(f"{path.name} is not plain JSON") from error
-    if not isinstance(settings, dict) or not isinstance(settings.get(client.key, {}), dict):
-        raise UnreadableConfig(f"{path.name} has no object '{client.key}'")
-    servers = settings.setdefault(client.key, {})
+    settings = _settings(client, path, text)
+    servers, asked = settings.setdefault(client.key, {}), settings.get("inputs", [])
     present = servers.get(server.name)
     wanted = updated(present, client.fields(server))
-    if not isinstance(asked := settings.get("inputs", []), list):
-        raise UnreadableConfig(f"{path.name} has no list 'inputs'")
     known = [question.get("id") for question in asked if isinstance(question, dict)]
     missing = [question for question in client.inputs(server) if question["id"] not in known]
     if present == wanted and not missing:
@@ -228,6 +228,69 @@ def with_entry(client: ClientConfig, path: Path, server: ServerEntry) -> tuple[s
     if missing:
         settings["inputs"] = [*asked, *missing]
     return _formatted(settings), "added" if present is None else "changed"
+
+
+def without_entry(client: ClientConfig, path: Path, name: str) -> str | None:
+    """Return the text of the file without the entry of that name; None if it has none."""
+    text = _text_of(path)
+    if client.is_toml:
+        document, servers = _tables(text)
+        if name not in servers:
+            return None
+        tables: Any = document["mcp_servers"]
+        del tables[name]
+        if not tables:
+            del document["mcp_servers"]
+        return document.as_string()
+    settings = _settings(client, path, text)
+    if settings.get(client.key, {}).pop(name, None) is None:
+        return None
+    if "inputs" in settings:
+        token = f"{name}-token"
+        settings["inputs"] = [
+            question
+            for question in settings["inputs"]
+            if not isinstance(question, dict) or question.get("id") != token
+        ]
+    return _formatted(settings)
+
+
+def names_in(client: ClientConfig, path: Path) -> list[str]:
+    """Return the names of the servers in the client's file."""
+    text = _text_of(path)
+    return list(_tables(text)[1] if client.is_toml else _settings(client, path, text).get(client.key, {}))
+
+
+def _text_of(path: Path) -> str:
+    return path.read_text(encoding="utf-8") if path.is_file() else ""
+
+
+def _settings(client: ClientConfig, path: Path, text: str) -> dict[str, Any]:
+    """Return the settings in a JSON file that its client accepts too."""
+    try:
+        settings = msgspec.json.decode(text) if text.strip() else {}
+    except msgspec.DecodeError as error:
+        raise UnreadableConfig(f"{path.name} is not plain JSON") from error
+    if not isinstance(settings, dict) or not isinstance(settings.get(client.key, {}), dict):
+        raise UnreadableConfig(f"{path.name} has no object '{client.key}'")
+    if not isinstance(settings.get("inputs", []), list):
+        raise UnreadableConfig(f"{path.name} has no list 'inputs'")
+    return settings
+
+
+def _tables(text: str) -> tuple[TOMLDocument, dict[str, Any]]:
+    """Return a TOML file as it is written, and the entries of its servers."""
+    import tomlkit
+    from tomlkit.exceptions import TOMLKitError
+
+    try:
+        document = tomlkit.parse(text)
+    except TOMLKitError as error:
+        raise UnreadableConfig(f"config.toml is not valid TOML: {error}") from error
+    servers = document.unwrap().get("mcp_servers", {})
+    if not isinstance(servers, dict):
+        raise UnreadableConfig("config.toml has no table 'mcp_servers'")
+    return document, servers
 
 
 def updated(present: Json, wanted: Fields) -> Fields:
@@ -243,17 +306,10 @@ def updated(present: Json, wanted: Fields) -> Fields:
 
 def _with_table(text: str, name: str, fields: Fields) -> tuple[str, Change]:
     """Set the fields of one TOML table, or append it; keep everything else as it is written."""
-    import tomlkit
-    from tomlkit.exceptions import TOMLKitError
-
-    try:
-        document = tomlkit.parse(text)
-    except TOMLKitError as error:
-        raise UnreadableConfig(f"config.toml is not valid TOML: {error}") from error
-    servers = document.unwrap().get("mcp_servers", {})
-    present = servers.get(name) if isinstance(servers, dict) else None
-    if not isinstance(servers, dict) or not isinstance(present, dict | None):
-        raise UnreadableConfig("config.toml has no table 'mcp_servers'")
+    document, servers = _tables(text)
+    present = servers.get(name)
+    if not isinstance(present, dict | None):
+        raise UnreadableConfig(f"config.toml has no table 'mcp_servers.{name}'")
     if present is None:
         return f"{text.rstrip()}\n\n{_toml(name, fields)}".lstrip(), "added"
     wanted = updated(present, fields)
@@ -263,7 +319,7 @@ def _with_table(text: str, name: str, fields: Fields) -> tuple[str, Change]:
     for gone in present.keys() - wanted.keys():
         del tables[name][gone]
     tables[name].update(fields)
-    return tomlkit.dumps(document), "changed"
+    return document.as_string(), "changed"
 
 
 def _formatted(settings: Mapping[str, Json]) -> str:

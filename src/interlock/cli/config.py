@@ -154,6 +154,12 @@ def text_of_setting(value: Json) -> str:
     return "" if value is None else str(value)
 
 
+def user_file(data_dir: str | None, environment: Mapping[str, str] = os.environ) -> Path:
+    """Return the user's config file, also where one of its settings is not valid."""
+    folder = Config(data_dir=data_dir or environment.get(variable_of("data-dir"))).folder
+    return folder / "config.toml"
+
+
 def variable_of(name: str) -> str:
     """Return the environment variable of a setting."""
     return "INTERLOCK_" + name.upper().replace("-", "_")
@@ -161,22 +167,36 @@ def variable_of(name: str) -> str:
 
 def resolve(flags: Mapping[str, Any], environment: Mapping[str, str] = os.environ) -> Config:
     """Merge the settings of all origins; a value that a setting cannot have is an error."""
-    types = {field.encode_name: field.type for field in msgspec.structs.fields(Config)}
     merged: dict[str, Any] = {}
     for origin, settings in _by_origin(flags, environment).items():
         for name, value in settings.items():
-            try:
-                msgspec.convert(value, types[name], strict=False)
-            except msgspec.ValidationError as error:
-                # The choices of a Literal, also of one that may be None.
-                choices = [choice for part in get_args(types[name]) for choice in get_args(part) or (part,)]
-                names = ", ".join(choice for choice in choices if isinstance(choice, str))
-                plain = str(error).partition(", got")[0].lower()
-                plain = plain.replace("`int`", "a whole number").replace("`float`", "a number")
-                expected = f"use one of {names}" if names else plain
-                raise BadConfig(f"{name} ({origin}): '{value}' is not valid; {expected}") from error
+            checked_setting(name, value, origin)
             merged[name] = value
     return msgspec.convert(merged, Config, strict=False)
+
+
+def checked_setting(name: str, value: Any, origin: str) -> Any:
+    """Return a value in the type of its setting; one that the setting cannot have is an error."""
+    types = {field.encode_name: field.type for field in msgspec.structs.fields(Config)}
+    try:
+        return msgspec.convert(value, types[name], strict=False)
+    except msgspec.ValidationError as error:
+        # The choices of a Literal, also of one that may be None.
+        choices = [choice for part in get_args(types[name]) for choice in get_args(part) or (part,)]
+        names = ", ".join(choice for choice in choices if isinstance(choice, str))
+        plain = str(error).partition(", got")[0].lower()
+        plain = plain.replace("`int`", "a whole number").replace("`float`", "a number")
+        expected = f"use one of {names}" if names else plain
+        raise BadConfig(f"{name} ({origin}): '{value}' is not valid; {expected}") from error
+
+
+def is_looser(name: str, value: Any, than: Any) -> bool:
+    """Say whether a term (mode, decisions, enforcement) is looser than another; None means its default."""
+    if name not in TIGHTER:
+        return False
+    default = getattr(Config(), setting_names()[name]) or "guided"
+    order = TIGHTER[name]
+    return than in (None, *order) and order.index(value or default) < order.index(than or default)
 
 
 def origins(flags: Mapping[str, Any], environment: Mapping[str, str] = os.environ) -> dict[str, str]:
@@ -193,13 +213,13 @@ def _by_origin(flags: Mapping[str, Any], environment: Mapping[str, str]) -> dict
         if value is not None:
             variables[name] = [part for part in value.split(os.pathsep) if part] if name in LISTS else value
     outer = {**variables, **flags}
-    user = _file(Config(data_dir=outer.get("data-dir")).folder / "config.toml")
+    user = settings_in(user_file(outer.get("data-dir"), environment))
     found = None if "project" in outer or "project" in user else project_around(environment)
     project_dir = outer.get("project") or user.get("project") or found
     if project_dir and not Path(project_dir).is_dir():
         raise BadConfig(f"project: there is no folder {project_dir}")
     project_file = Path(project_dir or "") / ".interlock" / "config.toml"
-    project = _file(project_file) if project_dir else {}
+    project = settings_in(project_file) if project_dir else {}
     for name in NOT_FOR_PROJECTS:
         if name in project:
             raise BadConfig(
@@ -239,7 +259,8 @@ def project_at(start: Path) -> str | None:
     return next((str(folder) for folder in (start, *start.parents) if (folder / ".interlock").is_dir()), None)
 
 
-def _file(path: Path) -> dict[str, Any]:
+def settings_in(path: Path) -> dict[str, Any]:
+    """Return the settings of a file, by name; an unknown name is an error."""
     if not path.is_file():
         return {}
     import tomllib

@@ -42,7 +42,19 @@ COMMANDS = {
         "gaps",
         "mode",
     ),
-    "Upkeep": ("export", "import", "verify", "gc", "doctor", "store", "keys", "token", "install", "config"),
+    "Upkeep": (
+        "export",
+        "import",
+        "verify",
+        "gc",
+        "doctor",
+        "store",
+        "keys",
+        "token",
+        "install",
+        "uninstall",
+        "config",
+    ),
 }
 
 

@@ -6,7 +6,9 @@ import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import get_args
 from urllib.parse import SplitResult, urlsplit
 
 import click
@@ -25,6 +27,7 @@ from interlock.cli.clients import (
 )
 from interlock.cli.options import data_dir_option, workflows_option
 from interlock.cli.screen import CHECK_FAILED, USAGE, inform, say, stop
+from interlock.core.run.preferences import DecisionPolicy
 from interlock.surfaces.registry import SURFACES
 
 OWN_COMMAND_SECONDS = 60
@@ -37,6 +40,11 @@ VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,99}")
 @click.option("--project", metavar="PATH", help="Use this project's file instead of the user's.")
 @click.option("--name", default="interlock", show_default=True, help="The server's name in the client.")
 @click.option("--surface", type=click.Choice(list(SURFACES)), help="Which tool set to serve.")
+@click.option(
+    "--decisions",
+    type=click.Choice(get_args(DecisionPolicy)),
+    help="Who may answer gates; default: your config file's, else auto.",
+)
 @click.option("--url", metavar="URL", help="Connect to an `interlock serve` at this address.")
 @click.option("--token-env", metavar="NAME", help="The variable that holds the token for --url.")
 @workflows_option
@@ -47,6 +55,7 @@ def command(
     project: str | None,
     name: str,
     surface: str | None,
+    decisions: str | None,
     url: str | None,
     token_env: str | None,
     workflows: tuple[str, ...],
@@ -62,15 +71,17 @@ def command(
     chosen = CLIENTS[client]
     server: LocalServer | RemoteServer
     if url is not None:
-        if workflows or data_dir:
-            stop(USAGE, "--workflows and --data-dir belong to `interlock serve`, not to its clients.")
+        if workflows or data_dir or decisions:
+            theirs = "--workflows, --data-dir and --decisions"
+            stop(USAGE, f"{theirs} belong to `interlock serve`, not to its clients.")
         if not chosen.takes_addresses:
             stop(USAGE, f"{client} takes no addresses from its file. Add {url} under Settings, Connectors.")
         server = _remote(name, url, surface, token_env)
     elif token_env is not None:
         stop(USAGE, "--token-env is for a server at an address. Give --url too.")
     else:
-        server = _local(name, surface, project, workflows, data_dir)
+        chosen_flags = {"surface": surface, "decisions": decisions}
+        server = _local(name, chosen_flags, project, workflows, data_dir)
     if surface == "lookup":
         inform(
             "lookup speaks only MCP 2024-11-05, as its document says; today's clients refuse that version."
@@ -78,21 +89,18 @@ def command(
     if only_print:
         say(snippet(chosen, server).rstrip())
         return
-    path = chosen.user()
-    if project is not None:
-        if chosen.project is None:
-            stop(USAGE, f"{client} has no configuration file for projects. Leave out --project.")
-        path = Path(project) / chosen.project
-        if isinstance(server, LocalServer) and any("=/" in argument for argument in server.args):
-            inform(f"{chosen.project} now names folders of this machine; they are not on your team's.")
+    path = file_of(client, project)
+    arguments = server.args if isinstance(server, LocalServer) else ()
+    if project is not None and any("=/" in argument for argument in arguments):
+        inform(f"{chosen.project} now names folders of this machine; they are not on your team's.")
     try:
         _, change = with_entry(chosen, path, server)
-        by_itself = change == "added" and project is None and _added_by_client(chosen.own_command(server))
+        by_itself = change == "added" and project is None and done_by_client(chosen.own_command(server))
         backup = None
         if change != "unchanged" and not by_itself:
             backup = save(path, with_entry(chosen, path, server)[0])
     except (UnreadableConfig, UnicodeDecodeError) as error:
-        by_hand = f"Add this by hand: interlock install {client} --print"
+        by_hand = f"To add the entry by hand, see `interlock install {client} --print`."
         stop(CHECK_FAILED, f"{error}; it was not changed. {by_hand}")
     except OSError as error:
         stop(CHECK_FAILED, f"{path} cannot be written: {error.strerror}. Use --print and add it by hand.")
@@ -103,18 +111,34 @@ def command(
         inform(f"{client} asks for the token once and keeps it.")
     elif token_env is not None:
         inform(f"Put the token in {token_env}, in the environment that {client} starts in.")
+    if client == "codex" and project is not None:
+        inform("codex reads this file once you trust the project.")
     if change != "unchanged":
         inform(f"Restart {client} to use it.")
 
 
+def file_of(client: ClientName, project: str | None) -> Path:
+    """Return the file that lists the client's servers: the user's, or a project's."""
+    chosen = CLIENTS[client]
+    if project is None:
+        return chosen.user()
+    if chosen.project is None:
+        stop(USAGE, f"{client} has no configuration file for projects. Leave out --project.")
+    return Path(project) / chosen.project
+
+
 def _local(
-    name: str, surface: str | None, project: str | None, workflows: tuple[str, ...], data_dir: str | None
+    name: str,
+    chosen_flags: Mapping[str, str | None],
+    project: str | None,
+    workflows: tuple[str, ...],
+    data_dir: str | None,
 ) -> LocalServer:
     """Return the server that a client starts, with paths that hold wherever it does."""
     if is_cached(sys.prefix):
         advice = "Install it first, with `uv tool install` or `pipx install`, then run this again."
         stop(CHECK_FAILED, f"This interlock runs from a cache ({sys.prefix}) that may be emptied. {advice}")
-    arguments = [f"--surface={surface}"] if surface else []
+    arguments = [f"--{flag}={value}" for flag, value in chosen_flags.items() if value]
     root = Path(project).expanduser().resolve() if project else None
     for mount in workflows:
         namespace, separator, mounted = mount.rpartition("=")
@@ -154,10 +178,10 @@ def _remote(name: str, url: str, surface: str | None, token_env: str | None) -> 
     return RemoteServer(name, f"{parts.scheme}://{parts.netloc}{path}", token_env)
 
 
-def _added_by_client(own_command: list[str] | None) -> bool:
-    """Let the client add the entry by its own command; say whether it did."""
+def done_by_client(own_command: Sequence[str] | None) -> bool:
+    """Let the client change its configuration by its own command; say whether it did."""
     found = shutil.which(own_command[0]) if own_command else None
-    if own_command is None or found is None:
+    if not own_command or found is None:
         return False
     try:
         ran = subprocess.run(
@@ -172,5 +196,5 @@ def _added_by_client(own_command: list[str] | None) -> bool:
         ran = None
     if ran is not None and ran.returncode == 0:
         return True
-    inform(f"`{own_command[0]} {own_command[1]}` did not add it; its file is changed instead.")
+    inform(f"`{own_command[0]} {own_command[1]}` failed; its file is changed instead.")
     return False

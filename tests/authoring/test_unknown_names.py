@@ -11,7 +11,7 @@ import pytest
 import toon_format
 
 from interlock.authoring.library import Diagnostic
-from support.authored import diagnostics, head, library, write
+from support.authored import diagnostics, head, library, step, write
 from support.cli_process import interlock
 from support.every_field import write_every_field
 
@@ -417,3 +417,90 @@ def test_no_misspelt_field_stays_silent_in_a_file_of_others(tmp_path: Path) -> N
 def save(path: Path, value: Any) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(value) if path.suffix == ".json" else toon_format.encode(value))
+
+
+def test_a_line_with_a_colon_that_is_not_quoted_is_named_and_its_text_kept(tmp_path: Path) -> None:
+    text = "- {id: ask, title: Ask, promptBlocks: {procedure: [Wait for it: then go.]}}\n"
+    write(tmp_path, {"w.yaml": "id: t.w\nname: W\nversion: 1.0.0\nsteps:\n  " + text})
+    (found,) = diagnostics(tmp_path)
+    assert (found.code, found.severity, found.next_action) == ("IL105", "error", "put the line in quotes")
+    (tmp_path / "w.yaml").write_text((tmp_path / "w.yaml").read_text() + "$lenient: true\n")
+    loaded = library(tmp_path).load("t.w")
+    assert not isinstance(loaded, Diagnostic)
+    assert "Wait for it: then go." in step(loaded, "ask").prompt[0].text
+
+
+ANSWERS = {"setVariable": {"verdict": "rethink"}}, {"setVariable": {"verdict": "go"}}
+
+
+def decided(condition: dict[str, Any], *variables: dict[str, Any]) -> dict[str, Any]:
+    """A step behind a condition on what only a gate's answers set."""
+    options = [{"id": f"o{number}", "effect": effect} for number, effect in enumerate(ANSWERS)]
+    gate = {"id": "g", "type": "gate", "message": "Go?", "options": options}
+    return head(STEP, gate, {**STEP, "id": "do", "runCondition": condition}, variables=list(variables))
+
+
+VERDICT = {"name": "verdict", "type": "string", "defaultValue": "open"}
+SIZE = {"name": "size", "type": "string", "required": True}
+LATE = {"name": "late", "type": "boolean", "required": True}
+
+
+@pytest.mark.parametrize(
+    ("condition", "message", "fix"),
+    [
+        ({"var": "verdict", "equals": "rethnik"}, "'verdict' is never 'rethnik'", "did you mean 'rethink'?"),
+        ({"var": "verdict", "in": ["go", "gone"]}, "'verdict' is never 'gone'", "correct the condition"),
+        ({"var": "verdict", "not_equals": "opne"}, "'verdict' is never 'opne'", "did you mean 'open'?"),
+        ({"not": {"var": "verdict", "equals": "x"}}, "'verdict' is never 'x'", "correct the condition"),
+        ({"var": "size", "gt": "low"}, "'low' is not a number", "correct the value or the operator"),
+        ({"var": "late", "gt": 3}, "it is declared as boolean", "correct the value or the operator"),
+        (
+            {"var": "late", "startsWith": "y"},
+            "it is declared as boolean",
+            "correct the value or the operator",
+        ),
+    ],
+)
+def test_a_guard_that_can_never_hold_is_an_error(
+    tmp_path: Path, condition: dict[str, Any], message: str, fix: str
+) -> None:
+    variables = [VERDICT, SIZE, LATE]
+    write(tmp_path, {"w.yaml": OURS + json.dumps(decided(condition, *variables))})
+    found = [item for item in diagnostics(tmp_path) if item.code == "IL304"]
+    assert [(item.severity, item.next_action) for item in found] == [("error", fix)]
+    assert message in found[0].message
+
+
+@pytest.mark.parametrize(
+    "condition",
+    [
+        {"var": "verdict", "equals": "Rethink "},
+        {"var": "verdict", "equals": "open"},
+        {"var": "verdict", "in": ["go", "open"]},
+        {"var": "size", "gt": "5"},
+        {"var": "size", "equals": "anything"},
+    ],
+)
+def test_a_guard_that_can_hold_is_none(tmp_path: Path, condition: dict[str, Any]) -> None:
+    write(tmp_path, {"w.yaml": json.dumps(decided(condition, VERDICT, SIZE, LATE))})
+    assert [item.code for item in diagnostics(tmp_path)] == []
+
+
+@pytest.mark.parametrize(("value", "severity"), [("rethnik", "error"), ("elsewhere", "warning")])
+def test_in_yaml_that_may_be_for_another_server_only_a_misspelling_is_an_error(
+    tmp_path: Path, value: str, severity: str
+) -> None:
+    write(tmp_path, {"w.yaml": json.dumps(decided({"var": "verdict", "equals": value}, VERDICT))})
+    assert [(item.code, item.severity) for item in diagnostics(tmp_path)] == [("IL304", severity)]
+
+
+def test_what_a_step_or_an_answer_fills_in_can_have_any_value(tmp_path: Path) -> None:
+    condition = {"var": "verdict", "equals": "rethnik"}
+    by_step = decided(condition, VERDICT)
+    by_step["steps"][0] = {**STEP, "sets": ["verdict"]}
+    by_answer = decided(condition, VERDICT, SIZE)
+    by_answer["steps"][1]["options"][0]["effect"] = {"setVariable": {"verdict": "{{size}}"}}
+    for number, flow in enumerate((by_step, by_answer)):
+        folder = tmp_path / str(number)
+        write(folder, {"w.yaml": json.dumps(flow)})
+        assert [item.code for item in diagnostics(folder)] == []

@@ -105,7 +105,7 @@ CASES: dict[str, dict[str, str]] = {
     "IL301": step("prompt: P, runCondition: {var: x, §eqals: 1}"),
     "IL302": step("prompt: P, validationCriteria: §'('"),
     "IL303": step("prompt: P, validationCriteria: §'(?=a)'"),
-    "IL304": step("prompt: Set x., runCondition: §{and: [{var: x, equals: 1}, {var: x, equals: 2}]}"),
+    "IL304": {"w.yaml": HEAD + "$lenient: true\nsteps:\n  - {id: ask, title: A, prompt: Judge x., runCondition: §{and: [{var: x, equals: 1}, {var: x, equals: 2}]}}\n"},
     "IL305": loop("§{type: for, count: 1}"),
     "IL306": loop("§{type: while, maxIterations: 2}"),
     "IL307": loop("§{type: while, maxIterations: 2, conditionSource: {kind: artifact_contract}}"),

@@ -98,6 +98,10 @@ def _flat_text(raw: Json, at: SourceLocation, report: Report) -> str:
 
 
 def _part_text(raw: Mapping[str, Json], at: SourceLocation, report: Report) -> str:
+    if not raw.keys() & {"kind", "text", "refId"}:  # a line of YAML with a colon that is not in quotes
+        for name in raw:
+            report.add("IL105", f"unknown field '{name[:40]}'", at.key(name), "put the line in quotes")
+        return "\n".join(f"{name}: {_as_text(value)}" for name, value in raw.items())
     if raw.get("kind") != "ref":
         return str(raw.get("text", ""))
     ref = str(raw.get("refId", ""))

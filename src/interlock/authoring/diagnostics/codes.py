@@ -17,7 +17,7 @@ __all__ = ["CODES", "Diagnostic", "DiagnosticKind", "Report", "did_you_mean", "o
 
 
 # Warnings that are errors where they can only be a mistake: unknown names, and what contradicts its own file.
-UNKNOWN_NAMES = ("IL105", "IL204", "IL205", "IL212", "IL213", "IL507", "IL513")
+UNKNOWN_NAMES = ("IL105", "IL204", "IL205", "IL212", "IL213", "IL304", "IL507", "IL513")
 INFERRED = "IL516"
 STRICT = (*UNKNOWN_NAMES, "IL222", "IL514")
 
@@ -43,7 +43,7 @@ class Report:
     def add(self, code: str, message: str, at: SourceLocation, next_action: str = "") -> None:
         """Report a diagnostic at a value of a parsed file."""
         strictness = at.parsed.strictness if code in STRICT else "lenient"
-        # An unknown name comes with a next action of its own if it resembles a known one.
+        # An unknown name or value comes with a next action of its own if it resembles a known one.
         is_plain = strictness == "resembling" and code in UNKNOWN_NAMES and not next_action
         is_strict = strictness != "lenient" and not is_plain
         severity: Severity | None = "error" if is_strict else None
@@ -475,9 +475,11 @@ _TABLE: tuple[tuple[str, str, Severity, str, str], ...] = (
     ),
     (
         "IL304",
-        "contradictory condition",
+        "condition that never holds",
         "warning",
-        "No values of the variables can make this condition true.",
+        "No run can make this condition, or one of its tests, true: its parts contradict each other, it "
+        "compares with a value that no answer sets, or the variable's type has no such comparison. In a file "
+        "of our own form this is an error.",
         "correct the condition",
     ),
     (

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from interlock.authoring.compile.items import CompileDraft
 from interlock.authoring.diagnostics.codes import did_you_mean, one_of
 from interlock.authoring.lint.contradictions import contradicts
+from interlock.authoring.lint.possible_values import check_possible_values
 from interlock.authoring.lint.value_types import check_value_types
 from interlock.authoring.lint.variables import check_variables
 from interlock.authoring.text.locations import SourceLocation
@@ -37,6 +38,7 @@ def lint(workflow: Workflow, head: SourceLocation, draft: CompileDraft) -> None:
         linter.check_unreachable_items(activity)
     check_variables(workflow, head, draft)
     check_value_types(workflow, head, draft)
+    check_possible_values(workflow, head, draft)
 
 
 class _Linter:
@@ -194,7 +196,8 @@ class _Linter:
     def _check_condition(self, condition: Condition | None, location: SourceLocation) -> None:
         if condition is not None and contradicts(condition):
             message = f"never true: {describe(condition)}"
-            self._report.add("IL304", message, location.either("runCondition", "condition"))
+            at = location.either("runCondition", "condition")
+            self._report.add("IL304", message, at, "remove one of the tests that exclude each other")
 
     def _location(self, activity: Activity, item: Item) -> SourceLocation | None:
         """Return where an item was written; None if it was inlined from another activity."""

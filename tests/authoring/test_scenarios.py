@@ -242,3 +242,42 @@ def test_validation_looks_at_scenarios_too(tmp_path: Path) -> None:
         ran = interlock(tmp_path / "data", "validate", str(path))
         assert ran.code == 1
         assert f"{folder}/flow.scenario.yaml:5:5 error IL601 no gate is called 'enuogh'" in ran.out
+
+
+@pytest.mark.parametrize(
+    ("fields", "column", "named", "fix"),
+    [
+        ({"expct": {"end": "complete"}}, 3, "unknown field 'expct'", "did you mean 'expect'?"),
+        ({"expect": {"ends": "complete"}}, 5, "unknown field 'ends'", "did you mean 'end'?"),
+        ({"answer": {"enough": "yes"}}, 3, "unknown field 'answer'", "did you mean 'answers'?"),
+        ({"outputs": {"look": {"note": "x"}}}, 7, "unknown field 'note'", "did you mean 'notes'?"),
+        ({"zzz": 1}, 3, "unknown field 'zzz'", "remove it or correct its name"),
+    ],
+)
+def test_an_unknown_field_of_a_scenario_is_an_error_with_what_was_meant(
+    tmp_path: Path, fields: dict[str, Any], column: int, named: str, fix: str
+) -> None:
+    run = played(tmp_path, {"name": "it", **fields})
+    assert (run.passed, run.outcomes) == (False, ())
+    (found,) = run.diagnostics
+    assert (found.code, found.severity, found.message, found.next_action) == ("IL105", "error", named, fix)
+    assert found.column == column
+    assert interlock(tmp_path / "data", "validate", str(tmp_path)).code == 1
+
+
+def test_no_scenario_file_can_ask_for_leniency(tmp_path: Path) -> None:
+    write(tmp_path, {"flow.yaml": FLOW})
+    text = "$lenient: true\nworkflow: t.flow\nscenarios: [{name: it, expct: {}}]\n"
+    write(tmp_path, {"flow.scenario.yaml": text})
+    assert [one.code for one in run_file(tmp_path / "flow.scenario.yaml", Library([])).diagnostics] == [
+        "IL105"
+    ]
+
+
+def test_a_file_of_answers_for_simulate_is_as_strict(tmp_path: Path) -> None:
+    write(tmp_path, {"flow.yaml": FLOW, "answers.yaml": "answer: {enough: 'yes'}\n"})
+    ran = interlock(
+        *(tmp_path / "data", "simulate", str(tmp_path / "flow.yaml")),
+        *("--answers", str(tmp_path / "answers.yaml")),
+    )
+    assert (ran.code, "did you mean 'answers'" in ran.err) == (2, True)

@@ -10,7 +10,7 @@ import pytest
 from interlock.authoring.library import BUNDLED
 from support import paths
 from support.authored import write
-from support.cli_process import Ran, interlock
+from support.cli_process import Ran, Terminal, interlock
 
 pytestmark = pytest.mark.slow
 
@@ -132,7 +132,7 @@ def test_editors_find_the_schema_that_a_new_file_names(tmp_path: Path, template:
     name = "team.trip" if template == "steps" else "trip"
     run(folder, "init", str(folder), "--template", template, "--id", name)
     named = [path for path in folder.rglob("*.yaml") if path.read_text("utf-8").startswith("# yaml-language")]
-    assert len(named) == (1 if template == "steps" else 4)
+    assert len(named) == (2 if template == "steps" else 5)
     for path in named:
         first, _, rest = path.read_text("utf-8").partition("\n")
         schema = json.loads((path.parent / first.partition("$schema=")[2]).read_text("utf-8"))
@@ -174,3 +174,37 @@ def test_nothing_is_overwritten_by_a_new_workflow(tmp_path: Path) -> None:
     ran = run(folder, "init", str(folder), "--id", "team.trip")
     assert ran.code == 5
     assert [path.name for path in folder.iterdir()] == ["trip.yaml"]
+
+
+def test_the_schemas_are_printed_as_they_are_published(tmp_path: Path) -> None:
+    listed = run(tmp_path / "x", "schema").out
+    for file in paths.SCHEMAS.glob("*.schema.json"):
+        name = file.name.removesuffix(".schema.json")
+        assert name in listed
+        assert run(tmp_path / "x", "schema", name).out == file.read_text("utf-8")
+    ran = run(tmp_path / "x", "schema", "workflow")
+    assert (ran.code, "step-workflow" in ran.err) == (2, True)
+
+
+def test_two_new_workflows_share_a_folder_and_its_schemas(tmp_path: Path) -> None:
+    folder = tmp_path / "flows"
+    for name in ("team.one", "team.two"):
+        assert run(folder, "init", str(folder), "--id", name).code == 0
+    assert run(folder, "test", str(folder)).code == 0
+    assert run(folder, "init", str(folder), "--id", "team.two").code == 0  # nothing would change
+    (folder / "two.yaml").write_text("mine")
+    assert run(folder, "init", str(folder), "--id", "team.two").code == 5
+
+
+def test_validate_watches_until_it_is_interrupted(tmp_path: Path) -> None:
+    write(tmp_path, {"flows/w.yaml": BROKEN})
+    terminal = Terminal(tmp_path / "data", "validate", "--watch", str(tmp_path / "flows"))
+    assert "IL301" in terminal.until("Watching for changes.")
+    (tmp_path / "flows" / "w.yaml").write_text(GOOD)
+    assert "1 workflow usable, no errors." in terminal.until("Watching for changes.")
+    (tmp_path / "flows" / "w.scenario.yaml").write_text("workflow: t.good\nscenaris: []\n")
+    assert "did you mean 'scenarios'?" in terminal.until("Watching for changes.")
+    code, rest = terminal.interrupt()
+    assert (code, "Traceback" in rest) == (0, False)
+    ran = run(tmp_path / "flows", "validate", "--watch", "--json", str(tmp_path / "flows"))
+    assert (ran.code, "--watch prints text" in ran.err) == (2, True)

@@ -132,8 +132,8 @@ class _FolderConversion:
 
 
 def write_files(files: Mapping[str, str], target: Path) -> list[Path] | ConversionRefused:
-    """Write all files below a folder, or none if one of them exists."""
-    paths = {name: target / name for name in files}
+    """Write all files below a folder, or none if one of them exists with another content."""
+    paths = {name: target / name for name in files if not _has(target / name, files[name])}
     existing = [path for path in paths.values() if path.exists()]
     if existing:
         return ConversionRefused(f"{existing[0]} already exists")
@@ -141,3 +141,8 @@ def write_files(files: Mapping[str, str], target: Path) -> list[Path] | Conversi
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(files[name], encoding="utf-8")
     return list(paths.values())
+
+
+def _has(path: Path, text: str) -> bool:
+    """Say whether a file is there as it would be written, such as a schema that two workflows share."""
+    return path.is_file() and path.read_bytes() == text.encode()

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Literal
 
 from interlock.authoring.compile.builtins import LIBRARY
 from interlock.authoring.compile.ids import FOLDER_ID, LONGEST_ID, NAMESPACED, RESERVED, suggested
 from interlock.authoring.convert import ConversionRefused
-from interlock.authoring.filetypes.published_schemas import published
+from interlock.authoring.filetypes.published_schemas import published, schema_text
 from interlock.authoring.text.markdown import titled
 
 Starter = Literal["steps", "activities"]
@@ -29,17 +28,25 @@ def started(starter: Starter, workflow_id: str) -> dict[str, str] | ConversionRe
         path = starter_file.relative_to(home).as_posix().replace("NAME", name)
         text = starter_file.read_text(encoding="utf-8").replace("@ID@", workflow_id)
         files[path] = text.replace("@TITLE@", titled(name))
-        if ".scenario." in path or path.startswith("skills/"):
-            continue
-        kind = "step-workflow" if starter == "steps" else "activity-workflow"
-        schema = f"{'activity' if path.startswith('activities/') else kind}.schema.json"
-        schemas.add(schema)
-        reference = "../" * path.count("/") + f"{SCHEMAS}/{schema}"
-        files[path] = LINE.format(path=reference) + files[path]
+        if schema := _schema_of(starter, path):
+            schemas.add(schema)
+            reference = "../" * path.count("/") + f"{SCHEMAS}/{schema}"
+            files[path] = LINE.format(path=reference) + files[path]
     for schema, content in published().items():
         if schema in schemas:
-            files[f"{SCHEMAS}/{schema}"] = json.dumps(content, indent=2, ensure_ascii=False) + "\n"
+            files[f"{SCHEMAS}/{schema}"] = schema_text(content)
     return files
+
+
+def _schema_of(starter: Starter, path: str) -> str:
+    """Return the schema that editors check a file with; a skill has any fields, and so none."""
+    if path.startswith("skills/"):
+        return ""
+    if ".scenario." in path:
+        return "scenario.schema.json"
+    if path.startswith("activities/"):
+        return "activity.schema.json"
+    return "step-workflow.schema.json" if starter == "steps" else "activity-workflow.schema.json"
 
 
 def _objection(starter: Starter, workflow_id: str) -> str:

@@ -20,6 +20,7 @@ COMMANDS = {
         "list",
         "show",
         "validate",
+        "schema",
         "explain",
         "simulate",
         "test",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 
 import msgspec
@@ -46,6 +47,8 @@ _INNER = (StepSource, LoopSource, GateSource, ActivityLoopSource, RuleSource)
 _TEXT: Schema = {"type": "string"}
 _NULL: Schema = {"type": "null"}
 _OBJECT: Schema = {"type": "object"}
+# Unknown fields are errors in a file that names its schema; fields for editors begin with $.
+_CLOSED: Schema = {"patternProperties": {"^\\$": {}}, "additionalProperties": False}
 
 
 def _ref(name: str) -> Schema:
@@ -145,6 +148,11 @@ _WITHOUT_TYPE: Mapping[str, Schema] = {
 }
 
 
+def schema_text(schema: Schema) -> str:
+    """Return a schema as its file is written."""
+    return json.dumps(schema, indent=2, ensure_ascii=False) + "\n"
+
+
 def published() -> dict[str, Schema]:
     """Return every schema by the name of its file."""
     schemas = {name: _schema(name, kind, title) for name, (kind, title) in ROOTS.items()}
@@ -160,11 +168,15 @@ def _schema(name: str, kind: type[Struct], title: str) -> Schema:
             properties = components[struct.__name__]["properties"]
             described = {field: _field(field, properties[field], descriptions[field]) for field in properties}
             definitions[struct.__name__] = {**components[struct.__name__], "properties": described}
+    for definition in definitions.values():
+        if "properties" in definition:
+            definition.update(_CLOSED)
     own = definitions[kind.__name__]["properties"]
     assert isinstance(own, dict)
     own["$schema"] = {**_TEXT, "description": "The schema that an editor checks the file with."}
-    lenient = "Makes unknown fields, contracts and variables in this file warnings instead of errors."
-    own["$lenient"] = {"type": "boolean", "description": lenient}
+    if kind is not ScenarioSource:
+        lenient = "Makes unknown fields, contracts and variables in this file warnings instead of errors."
+        own["$lenient"] = {"type": "boolean", "description": lenient}
     reached = {inner: definitions[inner] for inner in sorted(_reached(kind.__name__, definitions))}
     return {"$schema": DIALECT, "$id": name, "title": title, **root, "$defs": reached}
 

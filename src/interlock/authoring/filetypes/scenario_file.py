@@ -92,7 +92,7 @@ def read_scenarios(path: Path) -> ScenarioFile | list[Diagnostic]:
     report = Report()
     parsed = SourceReader(path.parent, report, {}).parsed(path)
     source = read_as(ScenarioSource, parsed.value, SourceLocation(parsed), report) if parsed else None
-    if source is None or parsed is None:
+    if source is None or parsed is None or report.diagnostics():
         return list(report.diagnostics())
     return ScenarioFile(path, source, SourceLocation(parsed))
 
@@ -107,7 +107,7 @@ def read_answers(path: Path) -> Scenario | list[Diagnostic]:
         scenario = source.scenarios[0] if source else None
     elif parsed is not None:
         scenario = read_as(Scenario, parsed.value, SourceLocation(parsed), report)
-    return list(report.diagnostics()) if scenario is None else scenario
+    return list(report.diagnostics()) or scenario or []
 
 
 def _gates(workflow: Workflow) -> dict[str, Gate]:

@@ -62,7 +62,10 @@ class Parsed:
 
         YAML may also be written for another server, so there a name is a mistake if it resembles one of ours.
         JSON and TOON are others' forms, where unknown names are warnings; `$lenient: true` asks for that too.
+        Only Interlock has scenarios.
         """
+        if ".scenario." in self.file:
+            return "strict"
         fields = self.value if isinstance(self.value, Mapping) else {}
         if fields.get("$lenient") is True:
             return "lenient"

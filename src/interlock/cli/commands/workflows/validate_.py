@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from os.path import realpath  # goes through a circle of links, where resolve raises
 from pathlib import Path
 
@@ -17,6 +19,7 @@ from interlock.authoring.filetypes.scenario_file import scenario_files
 from interlock.authoring.library import Diagnostic, Library
 from interlock.authoring.simulate.scenarios import check_file
 from interlock.authoring.sources.sources import Source, units
+from interlock.authoring.sources.stamps import fingerprint
 from interlock.cli.compose import library_of
 from interlock.cli.config import Config
 from interlock.cli.options import config_of, data_options, json_option, paths_argument
@@ -24,6 +27,8 @@ from interlock.cli.references import source_of
 from interlock.cli.screen import (
     CHECK_FAILED,
     NOT_FOUND,
+    OK,
+    USAGE,
     Tone,
     counted,
     inform,
@@ -34,6 +39,7 @@ from interlock.cli.screen import (
     stop,
 )
 
+PAUSE_SECONDS = 0.3
 SEVERITY_TONES: dict[Severity, Tone] = {"error": "bad", "warning": "warn", "info": "quiet"}
 
 
@@ -55,19 +61,50 @@ class Checked(Struct, frozen=True):
     show_default=True,
     help="sarif: for code scanning tools.",
 )
+@click.option("--watch", is_flag=True, help="Check again whenever a file changes, until Ctrl-C.")
 @json_option
 @data_options
 def command(
     paths: tuple[str, ...],
     strict: bool,
     form: str,
+    watch: bool,
     data_dir: str | None,
     project: str | None,
     workflows: tuple[str, ...],
     as_json: bool,
 ) -> None:
     """Check workflow files. Each error is shown with its location and a fix."""
-    results = list(_checked(paths, config_of(data_dir, project, workflows)))
+    config = config_of(data_dir, project, workflows)
+    if not watch:
+        raise click.exceptions.Exit(_report(paths, config, strict, form, as_json))
+    if as_json or form != "text":
+        stop(USAGE, "--watch prints text. Leave out --json and --format.")
+    with suppress(KeyboardInterrupt):
+        _watch(paths, lambda: _report(paths, config, strict, form, as_json))
+
+
+def _watch(paths: Sequence[str], check: Callable[[], object]) -> None:
+    """Check, and check again after each change of a file."""
+    roots = [source_of(path).path for path in paths]
+    while True:
+        checked = _state_of(roots)
+        check()
+        inform("Watching for changes. Press Ctrl-C to stop.")
+        while _state_of(roots) == checked:
+            time.sleep(PAUSE_SECONDS)
+        say("")
+
+
+def _state_of(roots: Sequence[Path]) -> str:
+    """Return one word for the state of all files below the paths; a file also has its scenarios beside it."""
+    folders = [root if root.is_dir() else root.parent for root in roots]
+    return fingerprint([*roots, *(path for folder in folders for path in folder.rglob("*"))])
+
+
+def _report(paths: Sequence[str], config: Config, strict: bool, form: str, as_json: bool) -> int:
+    """Check the paths once, print what was found, and return the exit code."""
+    results = list(_checked(paths, config))
     diagnostics = list(dict.fromkeys(diagnostic for result in results for diagnostic in result.diagnostics))
     usable = sum(result.workflows for result in results)
     if not usable and not diagnostics:
@@ -89,8 +126,7 @@ def command(
         counts = counts if errors or warnings else "no errors"
         inform(f"{counted(usable, 'workflow')} usable, {counts}.")
     failing = ("error", "warning") if strict else ("error",)
-    if any(diagnostic.severity in failing for diagnostic in diagnostics):
-        raise click.exceptions.Exit(CHECK_FAILED)
+    return CHECK_FAILED if any(diagnostic.severity in failing for diagnostic in diagnostics) else OK
 
 
 def _checked(paths: Sequence[str], config: Config) -> Iterator[Checked]:

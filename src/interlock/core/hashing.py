@@ -7,6 +7,7 @@ from hashlib import sha256
 
 import msgspec
 
+from interlock.core.definition.checks import CommandCheck
 from interlock.core.definition.workflow import Workflow
 from interlock.core.values import Json
 
@@ -28,6 +29,11 @@ def digest_of(data: bytes) -> str:
 def workflow_hash(workflow: Workflow) -> str:
     """The identity that runs are pinned to."""
     return digest_of(_plainly(workflow) or canonical(msgspec.to_builtins(workflow)))
+
+
+def check_digest(workflow_id: str, check: CommandCheck) -> str:
+    """The identity that users trust: all of a check's definition, and whose it is."""
+    return digest_of(canonical([workflow_id, msgspec.to_builtins(check)]))
 
 
 def _plainly(workflow: Workflow) -> bytes | None:

@@ -8,7 +8,8 @@ from collections.abc import Iterator
 PATH = r"([A-Za-z_][\w-]*(?:\.[\w-]+)*)"
 EXPRESSION = re.compile(rf"\{{\{{\s*{PATH}\s*\}}\}}")
 
-RESERVED = ("artifacts", "checks")  # no variables: what a run has handed in, and what has judged it
+CHECKS = "checks"
+RESERVED = ("artifacts", CHECKS)  # no variables: what a run has handed in, and what has judged it
 
 
 def variables_in(text: str) -> Iterator[str]:

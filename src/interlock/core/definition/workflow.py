@@ -11,8 +11,9 @@ from typing import Literal, TypeAlias
 
 from msgspec import Struct, field
 
+from interlock.core.definition.checks import ONLY_CLAIMED, CommandCheck
 from interlock.core.definition.conditions import Condition, variables_of
-from interlock.core.definition.expressions import root, variables_in
+from interlock.core.definition.expressions import CHECKS, root, variables_in
 from interlock.core.json_schema import example_of
 from interlock.core.run.preferences import Preferences
 from interlock.core.values import Json
@@ -177,6 +178,7 @@ class Step(Value, frozen=True, tag="step"):
     user_input: tuple[UserInput, ...] = ()
     hints: tuple[str, ...] = ()
     hands_in: tuple[str, ...] = ()
+    checks: tuple[CommandCheck, ...] = ()
     actions: tuple[Action, ...] = ()
     triggers: tuple[Trigger, ...] = ()
     required: bool = True
@@ -455,8 +457,14 @@ class Workflow(Value, frozen=True):
         return next((activity for activity in self.activities if activity.id == activity_id), None)
 
     def defaults(self) -> dict[str, Json]:
-        """The declared defaults, which lie beneath the variables (rule 20)."""
-        return {variable.name: variable.default for variable in self.variables if variable.has_default}
+        """The declared defaults, which lie beneath the variables (rule 20), and checks that have not run."""
+        declared = {variable.name: variable.default for variable in self.variables if variable.has_default}
+        unrun: dict[str, Json] = {check.id: ONLY_CLAIMED for check in self.checks()}
+        return {**declared, CHECKS: unrun} if unrun else declared
+
+    def checks(self) -> Iterator[CommandCheck]:
+        """Yield the checks of all steps; those with one id are alike."""
+        return (check for activity in self.activities for step in activity.steps() for check in step.checks)
 
     def inputs(self) -> tuple[Variable, ...]:
         """Return what a user may give at the start: single values without a default that no gate sets."""

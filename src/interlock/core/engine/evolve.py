@@ -16,6 +16,7 @@ from interlock.core.run.state import (
     Chosen,
     Frame,
     KnownGap,
+    LastCheck,
     OpenGate,
     Owner,
     Remark,
@@ -26,6 +27,7 @@ from interlock.core.run.state import (
     question_path,
 )
 from interlock.core.values import Variables, cut, merged
+from interlock.core.variables.check_results import with_result
 
 MOST_REMARK = 2048
 MOST_GAPS = 50
@@ -97,6 +99,8 @@ def evolve(state: RunState, event: e.Event) -> RunState:
             believed = event.strong or event.status == "unavailable"
             status = event.status if believed else state.capabilities.get(event.capability, "unknown")
             return replace(state, capabilities={**state.capabilities, event.capability: status})
+        case e.CheckRan():
+            return _with_check(state, event)
         case e.GapRecorded():
             return _with_gap(state, event)
         case e.GapResolved():
@@ -137,6 +141,12 @@ def abandoned(state: RunState, how: Abandonment) -> RunState:
 def _with_report(state: RunState, step: str, output: str, *, claimed: bool) -> RunState:
     outputs = state.reported.get(step, Reported()).with_output(output, claimed=claimed)
     return replace(state, reported={**state.reported, step: outputs})
+
+
+def _with_check(state: RunState, event: e.CheckRan) -> RunState:
+    last = LastCheck(event.definition, event.tree, event.passed)
+    state = replace(state, checks={**state.checks, event.check: last})
+    return _with(state, with_result(state.variables, event.check, event.line))
 
 
 def _with_gap(state: RunState, event: e.GapRecorded) -> RunState:

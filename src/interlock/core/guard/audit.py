@@ -13,8 +13,9 @@ from interlock.core.definition.program import END
 from interlock.core.run import events as e
 from interlock.core.run.channels import Channel, is_at_least, strength
 from interlock.core.run.preferences import Autonomy, DecisionPolicy, Enforcement, Preferences, SessionTerms
-from interlock.core.run.state import LoopDecision, Status
+from interlock.core.run.state import LastCheck, LoopDecision, Status
 from interlock.core.values import Json, Variables, merged
+from interlock.core.variables.check_results import with_result
 
 MOST_GAPS = 50  # whose numbers are remembered; older ones cannot be resolved
 
@@ -103,6 +104,7 @@ class Audit(Struct, frozen=True, omit_defaults=True):
     path: tuple[str, ...] = ()
     left_out: Mapping[str, tuple[str, ...]] = {}
     steer: LoopDecision | None = None
+    checks: Mapping[str, LastCheck] = {}
     terms: SessionTerms = SessionTerms(Preferences())
     applied: Applied = Applied()
     gaps: tuple[int, ...] = ()
@@ -171,6 +173,10 @@ def learn(audit: Audit, event: e.Event) -> Audit:
             return _loop_left(audit, event)
         case e.LoopSteered():
             return replace(audit, steer=event.decision)
+        case e.CheckRan():
+            ran = {**audit.checks, event.check: LastCheck(event.definition, event.tree, event.passed)}
+            results = with_result(audit.variables, event.check, event.line)
+            return _set(replace(audit, checks=ran), results)
         case e.GapRecorded():
             return _with_gap(audit, event)
         case e.GapResolved():

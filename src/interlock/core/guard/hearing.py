@@ -43,6 +43,7 @@ class Hearing:
         self.command = command
         self.gaps = {(event.detail, event.key) for event in events if isinstance(event, e.GapRecorded)}
         self.given: dict[str, str | None] = {}
+        self.ran = {(event.key, event.check) for event in events if isinstance(event, e.CheckRan)}
         self.completed = ""  # the step that was completed last
         self.jumped = False  # whether the activity was left by no open exit
         self.reasked: set[str] = set()  # what was changed and must be asked again at once

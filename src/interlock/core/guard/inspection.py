@@ -15,7 +15,8 @@ I3  The channel is strong enough for the terms; never the agent's where the user
     A user's answer came with the call, for the very question that it answers.
 I4  What a question owns changes only by its answer, by effects and loops, or by a step declared to set it.
     What a question of the parent owns, no agent of a child changes, nor the names of a loop's round.
-I5  A step with a required output is completed with it, or with its gap.
+I5  A step with a required output is completed with it, or with its gap; one with a check, after that
+    has passed for it as it is defined, or with its gap.
 I6  Terms only tighten, except by the user.
 I7  After the end of a run nothing is recorded but the closing of gaps, the user's only by the user.
 I8  A loop whose next round is due is not left.
@@ -25,7 +26,8 @@ Nothing of `core.engine` is imported. Both share the definition with the places 
 (`definition.program`), conditions (`definition.conditions`), rendering (`definition.prompts`), what a
 condition asks for by its absence (`variables.roots`), the list of conversions between types
 (`variables.typed_values`) and the events.
-Not judged here: the content of an output, and who sat at a user's channel. A log does not tell what a call
+Not judged here: the content of an output, what a command of a check really did, and who sat at a user's
+channel. A log does not tell what a call
 brought: that is judged before it is written.
 """
 
@@ -34,7 +36,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from interlock.core.definition.program import Plan
-from interlock.core.guard import activities, answers, passing, rounds, steps, writing
+from interlock.core.guard import activities, answers, checking, passing, rounds, steps, writing
 from interlock.core.guard.audit import Audit, learn
 from interlock.core.guard.hearing import I1, I4, I6, I7, Hearing, Verdict, Violation
 from interlock.core.run import events as e
@@ -105,6 +107,8 @@ def _judged(hearing: Hearing, event: e.Event) -> Verdict:
             yield from activities.ended(hearing, event)
         case e.ContextSet():
             yield from writing.written(hearing, event)
+        case e.CheckRan():
+            yield from checking.ran(hearing, event)
         case e.ChildReturned():
             yield from writing.inherited(hearing, event.sets)
             yield from writing.by_agent(hearing, event.sets)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from interlock.core.definition.conditions import holds
 from interlock.core.definition.program import DoStep
 from interlock.core.definition.workflow import Step
-from interlock.core.guard import writing
+from interlock.core.guard import checking, writing
 from interlock.core.guard.hearing import I1, I5, Hearing, Verdict
 from interlock.core.guard.rendered import APPROVE
 from interlock.core.run import events as e
@@ -29,6 +29,7 @@ def step(hearing: Hearing, event: e.StepCompleted | e.StepSkipped) -> Verdict:
         yield I1(f"'{event.next}' does not follow step '{event.key}'")
     yield from _inputs(hearing, step, event.key)
     yield from _outputs(hearing, step, event)
+    yield from checking.passed(hearing, step, event.key)
     yield from writing.actions(hearing, step.actions, event.sets, f"step '{event.key}'")
     hearing.given = {}
     hearing.completed = step.id

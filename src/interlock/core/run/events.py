@@ -15,6 +15,7 @@ from interlock.core.run.state import Abandonment, CapabilityStatus, LoopDecision
 from interlock.core.values import Json
 
 Resolved = Literal["chosen", "auto_advanced", "dismissed", "assumed", "given"]  # given: a user input
+Ended = Literal["exited", "timed_out", "not_started", "cancelled"]
 LeftBecause = Literal[
     "finished", "condition", "break", "limit", "stopped", "undecided", "empty", "passed", "claimed", "gap"
 ]
@@ -215,6 +216,52 @@ class CapabilityObserved(RunEvent, frozen=True, tag="capability_observed"):
     provenance: Mapping[str, Json] = {}
 
 
+class CheckRan(RunEvent, frozen=True, tag="check_ran"):
+    """The server ran a check for a step, or again for a gate that shows it: `key` is the instance of either.
+
+    `definition` is the digest of what was run, and who trusted that is `trusted_by`. `output` is the end of
+    what it printed, `output_digest` that of the whole. `head` is the git commit, the trees are digests of the
+    project's files before and after. `folder` is within the project. `reason` says why it has not passed.
+    """
+
+    key: str
+    check: str
+    definition: str
+    argv: tuple[str, ...]
+    folder: str
+    ended: Ended
+    at: int
+    passed: bool = False
+    exit: int | None = None
+    duration_ms: int = 0
+    output: str = ""
+    output_digest: str = ""
+    head: str = ""
+    tree_before: str = ""
+    tree_after: str = ""
+    reason: str = ""
+    trusted_by: str = ""
+
+    @property
+    def tree(self) -> str:
+        """The files that the result is valid for; empty if they changed while it ran."""
+        return self.tree_after if self.tree_before == self.tree_after else ""
+
+    @property
+    def line(self) -> str:
+        """The result as questions and prompts show it: nothing in it is an agent's, or changes by itself."""
+        on = f"on files {self.tree[7:15]}" if self.tree else "while files changed"
+        what = " ".join(self.argv) if self.ended != "not_started" else self.reason
+        if self.ended != "not_started":
+            what = f"run by the server {on}: {what}, {self.outcome}"
+        return f"{'passed' if self.passed else 'FAILED'} ({what})"
+
+    @property
+    def outcome(self) -> str:
+        """How it ended, in a few words."""
+        return f"exit {self.exit}" if self.ended == "exited" else self.ended.replace("_", " ")
+
+
 class GapRecorded(RunEvent, frozen=True, tag="gap_recorded"):
     severity: Severity
     category: Category
@@ -310,6 +357,7 @@ Event: TypeAlias = (
     | LoopLeft
     | LoopSteered
     | CapabilityObserved
+    | CheckRan
     | GapRecorded
     | GapResolved
     | DivergenceRecorded

@@ -152,6 +152,17 @@ class KnownGap(Struct, frozen=True, omit_defaults=True):
         return f"Gap {self.number} ({self.severity}{closed}): {self.summary}"
 
 
+class LastCheck(Struct, frozen=True, array_like=True):
+    """The last result of a check: the digest of its definition, of the files that it holds for, if it passed.
+
+    The files changed while it ran if that digest is empty.
+    """
+
+    definition: str
+    tree: str
+    passed: bool
+
+
 class RunState(Struct, frozen=True, omit_defaults=True):
     """Everything that decides what happens next; the history is in the log.
 
@@ -208,6 +219,7 @@ class RunState(Struct, frozen=True, omit_defaults=True):
     policy: DecisionPolicy = "auto"
     enforcement: Enforcement = "strict"
     capabilities: Mapping[Capability, CapabilityStatus] = {}
+    checks: Mapping[str, LastCheck] = {}
     children: Mapping[str, str] = {}
     gaps: int = 0
     gaps_ever: int = 0

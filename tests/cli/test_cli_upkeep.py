@@ -271,6 +271,20 @@ def test_how_long_sessions_are_kept_is_a_setting(data: Path, session: str) -> No
     gone(2, interlock(data, "gc", INTERLOCK_RETENTION_DAYS="-1"))
 
 
+def test_a_retention_profile_is_a_number_of_days_and_leaves_the_head_of_the_log(
+    data: Path, session: str
+) -> None:
+    head = gone(0, interlock(data, "log", session, "--json")).json["events"][-1]["index"]
+    for days, profile, removed in ((31, "quarter", 0), (91, "half-year", 0), (91, "quarter", 1)):
+        old = int(time.time() * 1000) - days * 86_400_000
+        sql(data, "UPDATE sessions SET updated_at = ? WHERE session_id = ?", old, session)
+        ran = gone(0, interlock(data, "gc", "--waiting", "--profile", profile, "--json"))
+        assert ran.json["removed"] == removed
+    ran = gone(3, interlock(data, "status", session))
+    assert f"was removed, with event {head} (sha256:" in ran.err
+    gone(2, interlock(data, "gc", "--profile", "month", "--days", "5"))
+
+
 def test_gc_leaves_what_waits_for_the_user_unless_it_is_told_otherwise(data: Path, session: str) -> None:
     ran = gone(0, interlock(data, "gc", "--days", "0"))
     assert "1 session waiting for you at a gate stayed; --waiting removes them too." in ran.out

@@ -978,7 +978,7 @@ def test_a_removed_session_leaves_a_tombstone_and_nothing_else(store: Store) -> 
         store.trace([TraceRow(name, 0, 1, b"t")])
     put(store, lambda writer: writer.remove_session("sess_a", 77))
     with store.reading() as reader:
-        assert reader.tombstone("sess_a") == TombstoneRow("sess_a", "me", 77)
+        assert reader.tombstone("sess_a") == TombstoneRow("sess_a", "me", 77, 0, digest_of("sess_a", 0))
         assert reader.tombstone("sess_b") is None
         assert reader.load(handle_of("sess_a")) is None
         assert reader.runs("sess_a") == reader.modes("sess_a") == reader.handles("sess_a") == []
@@ -1000,7 +1000,7 @@ def test_a_tombstone_names_the_last_owner(store: Store) -> None:
         store.append(replace(first, session=replace(first.session, owner=owner)))
         put(store, lambda writer, at=removed_at: writer.remove_session("sess_a", at))
     with store.reading() as reader:
-        assert reader.tombstone("sess_a") == TombstoneRow("sess_a", "you", 1)
+        assert reader.tombstone("sess_a") == TombstoneRow("sess_a", "you", 1, 0, digest_of("sess_a", 0))
 
 
 def test_a_replaced_session_has_the_new_rows_and_its_old_handles(store: Store) -> None:

@@ -430,7 +430,8 @@ class MemoryWriter(MemoryReader):
 
     def remove_session(self, session_id: str, removed_at: int) -> None:
         if (session := self.session(session_id)) is not None:
-            self.tables.tombstones[session_id] = TombstoneRow(session_id, session.owner, removed_at)
+            head = session.head_index, session.head_digest
+            self.tables.tombstones[session_id] = TombstoneRow(session_id, session.owner, removed_at, *head)
         self._forget(session_id)
         for rows in (self.tables.handles, self.tables.starts, self.tables.traces):
             table: dict[Any, Any] = rows  # type: ignore[assignment]

@@ -1,16 +1,18 @@
 """How long sessions are kept: a time without activity, keep marks, whole sessions at a time.
 
-A removed session leaves a tombstone, so that its id is told apart from one that never existed.
+A removed session leaves a tombstone, so that its id is told apart from one that never existed, and a copy of
+its log can be checked against the head that it had.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from interlock.store.protocol import Store
 
 DAY = 86_400_000
+PROFILES: Mapping[str, int] = {"month": 30, "quarter": 90, "half-year": 183}  # in days
 BATCH = 50  # sessions in a transaction: nobody waits long for their turn, and little room is needed
 
 

@@ -86,7 +86,8 @@ SET_SETTING = (
 )
 SET_TOMBSTONE = (
     insert(TombstoneRow, "tombstones")
-    + " ON CONFLICT (session_id) DO UPDATE SET owner = excluded.owner, removed_at = excluded.removed_at"
+    + " ON CONFLICT (session_id) DO UPDATE SET owner = excluded.owner, removed_at = excluded.removed_at,"
+    " head_index = excluded.head_index, head_digest = excluded.head_digest"
 )
 
 

@@ -208,11 +208,16 @@ class TraceRow(Struct, frozen=True):
 
 
 class TombstoneRow(Struct, frozen=True):
-    """What is left of a session that was removed."""
+    """What is left of a session that was removed: with the head of its log, a kept copy can be checked.
+
+    Without `head_digest` it was removed by a version that did not keep the head.
+    """
 
     session_id: str
     owner: str
     removed_at: int
+    head_index: int = -1
+    head_digest: bytes = b""
 
 
 class SettingRow(Struct, frozen=True):

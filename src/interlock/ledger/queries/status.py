@@ -160,7 +160,9 @@ def find_session_of(store: Store, ref: str, owner: str | None) -> SessionRow:
         removed = reader.tombstone(ref)
         if removed is not None and owner in (None, removed.owner):
             next_action = "See `interlock sessions` for the rest."
-            raise LedgerError("NOT_FOUND", f"Session {ref} was removed.", next_action)
+            head = f", with event {removed.head_index} (sha256:{removed.head_digest.hex()}) as its last"
+            ended = head if removed.head_digest else ""
+            raise LedgerError("NOT_FOUND", f"Session {ref} was removed{ended}.", next_action)
     next_action = "See `interlock sessions`, or search with `interlock resume WORDS`."
     raise LedgerError("NOT_FOUND", f"There is no session {ref}.", next_action)
 

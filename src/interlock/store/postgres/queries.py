@@ -346,8 +346,9 @@ class PostgresWriter(PostgresReader, PortableWrites):
 
     def remove_session(self, session_id: str, removed_at: int) -> None:
         """Delete all of a session and leave a tombstone."""
-        for (owner,) in self._rows("SELECT owner FROM sessions WHERE session_id = $1 FOR UPDATE", session_id):
-            self.set_tombstone(TombstoneRow(session_id, owner, removed_at))
+        sql = "SELECT owner, head_index, head_digest FROM sessions WHERE session_id = $1 FOR UPDATE"
+        for owner, index, digest in self._rows(sql, session_id):
+            self.set_tombstone(TombstoneRow(session_id, owner, removed_at, index, digest))
         self._delete_rows(session_id, OF_A_SESSION)
 
     def add_content(self, digest: str, body: bytes) -> None:

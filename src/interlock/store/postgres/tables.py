@@ -132,7 +132,12 @@ UPDATE nodes SET line = coalesce((
 ), '');
 """
 
-MIGRATIONS: tuple[str, ...] = (FIRST, BLOCKED, BY_TIME, LATE_NOTES, DECLINED, LINES)
+REMOVED_HEADS = """
+ALTER TABLE tombstones ADD COLUMN head_index int8 NOT NULL DEFAULT -1;
+ALTER TABLE tombstones ADD COLUMN head_digest bytea NOT NULL DEFAULT '';
+"""
+
+MIGRATIONS: tuple[str, ...] = (FIRST, BLOCKED, BY_TIME, LATE_NOTES, DECLINED, LINES, REMOVED_HEADS)
 
 # Part of every statement that writes: an older version never writes to tables that a newer one has migrated.
 IS_KNOWN = f"NOT EXISTS (SELECT FROM interlock_schema WHERE version > {len(MIGRATIONS)})"

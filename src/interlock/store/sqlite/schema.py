@@ -127,6 +127,13 @@ UPDATE nodes SET line = coalesce((
 ), x'');
 """
 
-MIGRATIONS: tuple[str, ...] = (FIRST, BY_STATUS, BY_TIME, LATE_NOTES, DECLINED, LINES)
+REMOVED_HEADS = """
+ALTER TABLE tombstones ADD COLUMN head_index INTEGER NOT NULL DEFAULT -1;
+ALTER TABLE tombstones ADD COLUMN head_digest BLOB NOT NULL DEFAULT x'';
+DROP INDEX tombstones_copy;
+CREATE INDEX tombstones_copy ON tombstones (session_id, owner, removed_at, head_index, head_digest);
+"""
+
+MIGRATIONS: tuple[str, ...] = (FIRST, BY_STATUS, BY_TIME, LATE_NOTES, DECLINED, LINES, REMOVED_HEADS)
 
 TABLES = ("commits", *PROJECTIONS, "handles", "starts", "traces", "tombstones", "contents", "settings")

@@ -411,7 +411,8 @@ class SqliteWriter(SqliteReader, PortableWrites):
     def remove_session(self, session_id: str, removed_at: int) -> None:
         """Delete all of a session and leave a tombstone."""
         if (session := self.session(session_id)) is not None:
-            self.set_tombstone(TombstoneRow(session_id, session.owner, removed_at))
+            head = session.head_index, session.head_digest
+            self.set_tombstone(TombstoneRow(session_id, session.owner, removed_at, *head))
         self._forget_words(session_id)
         self._delete_rows(session_id, OF_A_SESSION)
 

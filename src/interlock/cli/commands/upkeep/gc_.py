@@ -9,11 +9,11 @@ import click
 
 from interlock.cli.options import EVERYBODY, json_option, owner_option, with_ledger
 from interlock.cli.references import session_of
-from interlock.cli.screen import counted, print_json, say
+from interlock.cli.screen import USAGE, counted, print_json, say, stop
 from interlock.core.principals import LOCAL
 from interlock.core.values import Json
 from interlock.ledger.ledger import Ledger
-from interlock.ledger.retention import DAY, collect, set_keep, stale
+from interlock.ledger.retention import DAY, PROFILES, collect, set_keep, stale
 
 SHOWN = 20
 
@@ -25,6 +25,11 @@ SHOWN = 20
     metavar="N",
     help="Remove sessions without activity for this long; default: the setting retention-days.",
 )
+@click.option(
+    "--profile",
+    type=click.Choice(list(PROFILES)),
+    help="Instead of --days: 30, 90 or 183 days.",
+)
 @click.option("--waiting", is_flag=True, help="Also remove sessions that wait for you at a gate.")
 @click.option("--dry-run", is_flag=True, help="Only say what would be removed.")
 @click.option("--keep", "keep", metavar="ID", multiple=True, help="Mark this session to be kept; repeatable.")
@@ -35,6 +40,7 @@ SHOWN = 20
 def command(
     ledger: Ledger,
     days: int | None,
+    profile: str | None,
     waiting: bool,
     dry_run: bool,
     keep: tuple[str, ...],
@@ -45,9 +51,12 @@ def command(
     """Remove old sessions, or mark sessions to be kept.
 
     Sessions that wait for you at a gate stay, unless you say --waiting. Those of others stay, unless you
-    name their --owner.
+    name their --owner. Of each one that is removed, the digest of its last event is kept.
     """
-    days = ledger.settings.retention_days if days is None else days
+    if days is not None and profile is not None:
+        stop(USAGE, "Give --days or --profile, not both.")
+    if days is None:
+        days = PROFILES[profile] if profile is not None else ledger.settings.retention_days
     if keep or unkeep:
         mark(ledger, keep, unkeep, owner, as_json)
     elif dry_run:

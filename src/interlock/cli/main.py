@@ -43,10 +43,10 @@ COMMANDS = {
         "gaps",
         "mode",
     ),
+    "Evidence": ("verify", "attest", "receipt", "signing"),
     "Upkeep": (
         "export",
         "import",
-        "verify",
         "gc",
         "doctor",
         "store",

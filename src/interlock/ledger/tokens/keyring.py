@@ -74,7 +74,8 @@ class Keys:
 
     def __init__(self, data_dir: Path, environment: Mapping[str, str] = os.environ) -> None:
         self._mounted = environment.get(FILE_VARIABLE)
-        self.path = Path(self._mounted) if self._mounted else data_dir / "keys" / "keyring.json"
+        self.folder = data_dir / "keys"
+        self.path = Path(self._mounted) if self._mounted else self.folder / "keyring.json"
         self._name = str(self.path)  # looked at in every call, and a path is slower
         self._lock = self.path.with_suffix(".lock")
         self._from_variable = environment.get(VARIABLE)

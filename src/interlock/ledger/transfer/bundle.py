@@ -356,6 +356,14 @@ def _other_graph(session: Session) -> BundleRefused | None:
     rebuilt = rebuilt_as(session, session.meta.session_id)
     if graph_of(rebuilt) != session.graph or rebuilt.session.parent_session != session.meta.parent_session:
         return _refused("BUNDLE_INTEGRITY_FAILED", "its nodes, runs or outputs are not what its events make")
+    row, meta = rebuilt.session, session.meta
+    if (row.title, row.created_at, row.updated_at, row.head_index + 1) != (
+        meta.title,
+        meta.created_at,
+        meta.updated_at,
+        meta.events,
+    ):
+        return _refused("BUNDLE_INTEGRITY_FAILED", "its title, times or length are not what its events make")
     if reason := _unstorable(session, rebuilt):
         return _refused("BUNDLE_INTEGRITY_FAILED", reason)
     digests = {(node, row.attempt): row.response_digest.hex() for node, row in recorded_in(rebuilt)}

@@ -1,0 +1,1 @@
+"""Commands that check a record, and sign statements of it."""

@@ -141,18 +141,23 @@ def owned_lines(ledger: Ledger, owner: str, limit: int, status: str = "", workfl
 
 
 def session_argument(command: Command) -> Command:
-    def complete(ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-        ledger = ledger_of(config_of(ctx.params.get("data_dir"), store=ctx.params.get("store")))
-        sessions = owned_lines(ledger, ctx.params.get("owner") or LOCAL.name, COMPLETIONS).lines
-        ledger.store.close()
-        prefix = incomplete.removeprefix("sess_")
-        return [
-            CompletionItem(session.ref, help=line_of(session.title))
-            for session in sessions
-            if session.ref.startswith(prefix)
-        ]
+    return click.argument("ref", metavar="ID", shell_complete=_complete_session)(command)
 
-    return click.argument("ref", metavar="ID", shell_complete=complete)(command)
+
+def optional_session_argument(command: Command) -> Command:
+    return click.argument("ref", metavar="[ID]", required=False, shell_complete=_complete_session)(command)
+
+
+def _complete_session(ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    ledger = ledger_of(config_of(ctx.params.get("data_dir"), store=ctx.params.get("store")))
+    sessions = owned_lines(ledger, ctx.params.get("owner") or LOCAL.name, COMPLETIONS).lines
+    ledger.store.close()
+    prefix = incomplete.removeprefix("sess_")
+    return [
+        CompletionItem(session.ref, help=line_of(session.title))
+        for session in sessions
+        if session.ref.startswith(prefix)
+    ]
 
 
 def workflow_argument(command: Command) -> Command:

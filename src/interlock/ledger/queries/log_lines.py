@@ -10,7 +10,7 @@ import msgspec
 from interlock.core.run.channels import OF_CHANNEL, named, strength
 from interlock.core.values import Json
 from interlock.ledger.decisions.recorded import imported_up_to
-from interlock.ledger.log.chain import kind_of, logged
+from interlock.ledger.log.chain import Logged, kind_of, logged
 from interlock.ledger.log.records import LogEntry
 from interlock.ledger.queries.status import Shown, step_label
 from interlock.ledger.runs.positions import Positions
@@ -71,17 +71,20 @@ def event_lines(
     with positions.store.reading() as reader:
         imported = imported_up_to(reader, session_id)
         for row in logged(reader.commits(session_id, start=start), end=end):
-            kind = kind_of(row.event)
-            if start <= row.index < end and (not kinds or kind in kinds):
-                fields: dict[str, Json] = msgspec.json.decode(msgspec.json.encode(row.event))
-                if (channel := fields.get("channel")) in OF_CHANNEL:
-                    fields["strength"] = strength(str(channel))
-                is_imported = row.index <= imported
-                line = EventLine(
-                    row.index, kind, row.at, row.run, row.node, fields, row.principal, is_imported
-                )
-                lines.append(line)
+            if start <= row.index < end and (not kinds or kind_of(row.event) in kinds):
+                lines.append(event_line(row, imported))
     return lines
+
+
+def event_line(row: Logged, imported: int) -> EventLine:
+    """Return an event with its fields, and the strength of its channel; `imported` is the last that was."""
+    fields: dict[str, Json] = msgspec.json.decode(msgspec.json.encode(row.event))
+    if (channel := fields.get("channel")) in OF_CHANNEL:
+        fields["strength"] = strength(str(channel))
+    is_imported = row.index <= imported
+    return EventLine(
+        row.index, kind_of(row.event), row.at, row.run, row.node, fields, row.principal, is_imported
+    )
 
 
 def summary_of(event: Mapping[str, Json]) -> str:

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from interlock.authoring.sources.atomic_write import replace_file
-from interlock.cli.options import owner_option, with_ledger
+from interlock.cli.options import optional_session_argument, owner_option, with_ledger
 from interlock.cli.screen import CHECK_FAILED, USAGE, inform, stop
 from interlock.cli.signing_key import key_option, out_option, signing_key, sound_log, write_out
 from interlock.ledger.evidence.standalone import RecordUnreadable
@@ -16,7 +16,7 @@ from interlock.ledger.ledger import Ledger
 
 
 @click.command(epilog="Example: interlock attest hmc3gzdk --out attestation.json")
-@click.argument("ref", metavar="[ID]", required=False)
+@optional_session_argument
 @key_option
 @out_option
 @click.option(

@@ -16,7 +16,10 @@ from support.house import (
 from support.paths import SOURCE
 from tools.shape import Module, read_modules
 
-LATE = {"re2", "regex", "jsonschema_rs", "rfc8785", "yaml", "toon_format", "click", "rich", "platformdirs"}
+LATE = {
+    "re2", "regex", "jsonschema_rs", "rfc8785", "yaml", "toon_format", "click", "rich", "platformdirs",
+    "cryptography",
+}  # fmt: skip
 MODULES = read_modules(SOURCE)
 CORE = [module for module in MODULES if room_of(module.name) == "core"]
 

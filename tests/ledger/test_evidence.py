@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import base64
 import json
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,6 +30,7 @@ from interlock.ledger.evidence.verification import verified_files
 from interlock.ledger.ledger import Ledger
 from interlock.ledger.log.chain import link as stored_link
 from support.harness import Bench
+from support.paths import ROOT, SOURCE
 from support.records import Record, in_events, resealed, rewritten, walked, without
 
 Forge = Callable[[Record], None]
@@ -512,3 +514,10 @@ def test_every_command_has_a_path_to_the_root(size: int) -> None:
         assert root_from(leaf, number, size, path) == root_of(leaves)
         others = [root_from(leaf, other, size, path) for other in range(size) if other != number]
         assert root_of(leaves) not in others
+
+
+def test_every_code_is_on_the_page() -> None:
+    source = (SOURCE / "ledger" / "evidence" / "standalone.py").read_text("utf-8")
+    codes = set(re.findall(r'"((?:[A-Z]+_)+[A-Z]+)"', source)) | {"SUBJECT"}
+    page = (ROOT / "docs" / "evidence.md").read_text("utf-8")
+    assert [code for code in sorted(codes) if f"`{code}`" not in page] == []

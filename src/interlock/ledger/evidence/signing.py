@@ -8,10 +8,9 @@ workflows, so `cryptography` (`interlock[sign]`) is imported late.
 from __future__ import annotations
 
 import os
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
-
-from msgspec import Struct
 
 from interlock.authoring.sources.atomic_write import replace_file
 from interlock.ledger.errors import LedgerError
@@ -26,7 +25,8 @@ FILE = "signing.pem"  # beside the keyring, unless a command names another
 INSTALL = "pip install 'interlock[sign]'"
 
 
-class SigningKey(Struct, frozen=True):
+@dataclass(frozen=True)  # a Struct's types are looked up, and this one's module is imported late
+class SigningKey:
     """A key and the public name of it."""
 
     id: str

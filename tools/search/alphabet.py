@@ -40,6 +40,7 @@ VALUES: Mapping[str, Sequence[Any]] = {
     "boolean": (True, False, "true", None),
     "string": ("PRODUCTION", None, ["PRODUCTION"]),
     "any": ("PRODUCTION", None),
+    "number": (7, "many", None),
     "array": (["PRODUCTION"], [], "PRODUCTION"),
     "object": ({"host": "PRODUCTION"}, {}, None),
 }
@@ -151,6 +152,7 @@ class Alphabet:
         setting, state = self.engine.setting, position.state
         for question in self.engine.questions(position):
             options = [option.id for option in question.options] or ["given"]
+            options += ["3"] if question.id.endswith("_count") else []  # what was given is not a number
             is_gate = find_gate(self.engine.plan, state, question.id) is not None
             for option in options:
                 label = f"user answers {question.text!r} with {option}"

@@ -108,7 +108,8 @@ class _Walker:
 
     def answer_to(self, question: Question) -> str:
         """Choose the option that goes on; a contrary user chooses another at first."""
-        options = [option.id for option in question.options] or ["given"]
+        text = "3" if question.id.endswith("_count") else "given"
+        options = [option.id for option in question.options] or [text]
         going_on = next((name for name in options if name in GOES_ON), options[0])
         other = next((name for name in options if name != going_on), going_on)
         return other if self.contrary and question.id not in self.refused_once else going_on

@@ -62,7 +62,7 @@ CHANNELS: Mapping[str, frozenset[str]] = {
     "agent": ASKED | {"agent"},
 }
 STRENGTH = {"server": 3, "agent": 0, "elicitation": 1, **dict.fromkeys(USER, 2)}  # a default still counts
-KINDS = {"boolean": bool, "string": str, "array": (list, tuple), "object": dict}
+KINDS = {"boolean": bool, "number": (int, float), "string": str, "array": (list, tuple), "object": dict}
 HOLDS = (None, "revise", "reject")  # answers that do not let the run go on, and none
 REPORTED = ("confirmation", "agent")  # a bare acknowledgement is the agent's answer, where that counts
 AGENTS = ("initial", "agent_delta", "child", "reask")
@@ -257,6 +257,8 @@ class _Reading:
         if question.kind == "gate" and (option := question.options.get(event.get("option", ""))) is not None:
             wrong = (dict(option.sets), option.to) != (sets, event.get("transition_to"))
             self.judge("effect", wrong, f"{option.id} of {question.id} did something else")
+        if question.kind == "input" and event.get("option") not in HOLDS:
+            self.judge("effect", question.id not in sets, f"the answer to {question.id} was not taken")
         seen.answers[key] = event.get("option") or ""
         seen.declined.pop(key, None)
         seen.answered |= {question.id}

@@ -19,13 +19,16 @@ Test: TypeAlias = tuple[str, Any]  # a variable, and the value that it must equa
 
 @dataclass(frozen=True)
 class StepData:
-    """A step; `asks` is what only the user can give, `mentions` a variable that its text forbids to set."""
+    """A step; `asks` is what only the user can give, `mentions` a variable that its text forbids to set.
+
+    A count is a number, a value anything.
+    """
 
     id: str
     required: bool = True
     contract: bool = False
     confirm: bool = False
-    asks: Literal["", "approval", "value"] = ""
+    asks: Literal["", "approval", "value", "count"] = ""
     sets: tuple[str, ...] = ()
     mentions: str = ""
     when: Test | None = None
@@ -122,6 +125,7 @@ TYPES = {
     "places": "array",
     "parts": "array",
     "plan": "object",
+    **{f"s{number}_count": "number" for number in range(1, 5)},
 }
 DEFAULTS: dict[str, Any] = {"again": True}  # what only answers set: no agent could start the loop
 START: dict[str, Any] = {
@@ -187,8 +191,10 @@ def questions(data: WorkflowData) -> Iterator[QuestionData]:
             case StepData():
                 if item.asks:
                     reads, sets = frozenset({"target"}), frozenset({item.input_id})
+                    reads |= {item.when[0]} if item.when else set()
+                    shows = ("target",)
                     yield QuestionData(
-                        item.input_id, "input", activity, loops, place, reads, sets, ("target",)
+                        item.input_id, "input", activity, loops, place, reads, sets, shows, item.when
                     )
                 if item.confirm:
                     yield QuestionData(item.confirmation_id, "confirmation", activity, loops, place + 0.5)
@@ -240,6 +246,8 @@ KINDS: dict[str, ItemData] = {
     "confirm": StepData("s", confirm=True),
     "approval": StepData("s", asks="approval"),
     "value": StepData("s", asks="value"),
+    "count": StepData("s", asks="count"),
+    "risky-approval": StepData("s", asks="approval", when=("risky", True)),
     "setter": StepData("s", sets=("target",)),
     "optional-setter": StepData("s", required=False, sets=("target", "approved")),
     "prose": StepData("s", mentions="approved"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from copy import copy
 from hashlib import sha256
@@ -186,35 +186,20 @@ class Ledger(Positions):
         `parent` is the run that triggers it, `activity` the one to begin with. Nothing is stored before
         `record_start`.
         """
-        number, handle = 0, new_handle()
-        if parent is not None and parent.state.finished:
-            how = "was abandoned" if parent.state.abandoned is not None else "has ended"
-            message = f"Run {parent.run.run_id} {how}; it starts no child."
-            raise LedgerError("CONFLICT", message, "Start the workflow without a parent.")
         passed = passed_on(parent, loaded.workflow.id) if parent is not None else Passed()
+        handle = new_handle() if within is None else within.handle
         if within is None:
             title = title_of({**context, **(passed or Passed()).variables}, loaded.workflow.name)
             commit, began = self._new_session(title, policy, parent)
         else:
-            session = self._healthy(within)
-            rows = Rows(session)
-            began = self.terms_within(session.session_id)
-            with self.store.reading() as reader:
-                rows.runs.update({run.run: run for run in reader.runs(session.session_id)})
-            number, handle, commit = len(rows.runs), within.handle, Commit(rows, self.principal, self.clock())
+            commit, began = self._next_run(within)
+        number = len(commit.rows.runs)
         plan, contents = self.pins.pin(self.content, loaded)
         decided = self._started(
             plan, loaded, context, policy, commit.now, began, activity, passed or Passed()
         )
         node = commit.add_node(number, None, decided.events, "started", decided.awaited)
-        session = commit.rows.session
-        # Starting a workflow with a legacy id always says what it should be called (rule 38).
-        legacy = (
-            Notice("LEGACY_WORKFLOW_ID", f"{diagnostic.message}; {diagnostic.next_action}.")
-            for diagnostic in loaded.diagnostics
-            if diagnostic.code == LEGACY_ID
-        )
-        notices = decided.notices.plus(legacy)
+        session, notices = commit.rows.session, decided.notices.plus(_legacy(loaded))
         if parent is not None and passed is None:
             where, child = parent.state.activity or "none", loaded.workflow.id
             text = f"Activity '{where}' declares no trigger of '{child}'; no context was passed on."
@@ -231,12 +216,17 @@ class Ledger(Positions):
             started=True,
             terms=self.terms(decided.state),
         )
-        above = None
-        if parent is not None:
-            above = begin_in_parent(
-                parent, session.session_id, loaded.workflow.id, self.principal, commit.now
-            )
+        begun = (session.session_id, loaded.workflow.id, self.principal, commit.now)
+        above = begin_in_parent(parent, *begun) if parent is not None else None
         return Start(view, handle, commit, within is None, contents, above, agent)
+
+    def _next_run(self, within: Pointer) -> tuple[Commit, SessionTerms]:
+        """Prepare another run of a session, under the terms of its next run."""
+        session = self._healthy(within)
+        rows = Rows(session)
+        with self.store.reading() as reader:
+            rows.runs.update({run.run: run for run in reader.runs(session.session_id)})
+        return Commit(rows, self.principal, self.clock()), self.terms_within(session.session_id)
 
     def record_start(
         self,
@@ -426,6 +416,13 @@ class Ledger(Positions):
         if body is None or not is_whole(body, digest):
             raise PinDamaged(f"the text {digest} is missing or damaged")
         return body.decode()
+
+
+def _legacy(loaded: Loaded) -> Iterator[Notice]:
+    """Say what a workflow with a legacy id should be called (rule 38)."""
+    for diagnostic in loaded.diagnostics:
+        if diagnostic.code == LEGACY_ID:
+            yield Notice("LEGACY_WORKFLOW_ID", f"{diagnostic.message}; {diagnostic.next_action}.")
 
 
 def _run_row(

@@ -53,12 +53,7 @@ def evolve(state: RunState, event: e.Event) -> RunState:
         case e.ActivityLeft():
             return _left(state, event)
         case e.StepCompleted():
-            state = replace(state, done=(*state.done, event.key), next_key=event.next)
-            if event.output:
-                state = _with_report(state, event.step, event.output, claimed=event.claimed)
-            elif event.claimed and event.step not in (*state.reported, *state.unreported):
-                state = replace(state, unreported=(*state.unreported, event.step))
-            return _with(state, event.sets)
+            return _completed(state, event)
         case e.StepReported():
             return _with_report(state, event.step, event.output, claimed=True)
         case e.StepSkipped():
@@ -76,25 +71,8 @@ def evolve(state: RunState, event: e.Event) -> RunState:
         case e.GateResumed():
             resumed = {**state.resumed, event.agent: state.yielded[event.agent]}
             return replace(state, yielded=_without_agent(state.yielded, event.agent), resumed=resumed)
-        case e.LoopEntered():
-            frame = Frame(
-                event.loop, 0, event.total, event.items, event.limited, event.steered, outer=state.steer
-            )
-            return _in_round(state, (*state.frames, frame), event)
-        case e.LoopIterated():
-            frame = replace(state.frames[-1], iteration=event.iteration, asked=False)
-            return _in_round(_without_iteration(state), (*state.frames[:-1], frame), event)
-        case e.LoopLeft():
-            if not state.frames or state.frames[-1].loop != event.loop:
-                return replace(state, next_key=event.next)
-            outer = state.frames[-1].outer if state.frames[-1].steered else state.steer
-            state = replace(_without_iteration(state), frames=state.frames[:-1], next_key=event.next)
-            if not state.frames:
-                claimed = {step: outputs for step, outputs in state.reported.items() if outputs.claimed}
-                state = replace(state, reported=claimed)
-            return _with(replace(state, steer=outer), event.sets)
-        case e.LoopSteered():
-            return replace(state, steer=event.decision)
+        case e.LoopEntered() | e.LoopIterated() | e.LoopLeft() | e.LoopSteered():
+            return _looped(state, event)
         case e.CapabilityObserved():
             believed = event.strong or event.status == "unavailable"
             status = event.status if believed else state.capabilities.get(event.capability, "unknown")
@@ -136,6 +114,15 @@ def abandoned(state: RunState, how: Abandonment) -> RunState:
     return replace(
         state, status="abandoned", finished_at=how.at, open=None, yielded={}, children={}, abandoned=how
     )
+
+
+def _completed(state: RunState, event: e.StepCompleted) -> RunState:
+    state = replace(state, done=(*state.done, event.key), next_key=event.next)
+    if event.output:
+        state = _with_report(state, event.step, event.output, claimed=event.claimed)
+    elif event.claimed and event.step not in (*state.reported, *state.unreported):
+        state = replace(state, unreported=(*state.unreported, event.step))
+    return _with(state, event.sets)
 
 
 def _with_report(state: RunState, step: str, output: str, *, claimed: bool) -> RunState:
@@ -322,6 +309,31 @@ def _owning(state: RunState, event: e.QuestionShown | e.GateResolved) -> RunStat
 
 def _without_agent(answers: Mapping[str, Resolution], agent: str) -> dict[str, Resolution]:
     return {name: answer for name, answer in answers.items() if name != agent}
+
+
+def _looped(state: RunState, event: e.LoopEntered | e.LoopIterated | e.LoopLeft | e.LoopSteered) -> RunState:
+    match event:
+        case e.LoopEntered(loop=loop):
+            frame = Frame(loop, 0, event.total, event.items, event.limited, event.steered, outer=state.steer)
+            return _in_round(state, (*state.frames, frame), event)
+        case e.LoopIterated():
+            frame = replace(state.frames[-1], iteration=event.iteration, asked=False)
+            return _in_round(_without_iteration(state), (*state.frames[:-1], frame), event)
+        case e.LoopLeft():
+            return _loop_left(state, event)
+        case e.LoopSteered():
+            return replace(state, steer=event.decision)
+
+
+def _loop_left(state: RunState, event: e.LoopLeft) -> RunState:
+    if not state.frames or state.frames[-1].loop != event.loop:
+        return replace(state, next_key=event.next)
+    outer = state.frames[-1].outer if state.frames[-1].steered else state.steer
+    state = replace(_without_iteration(state), frames=state.frames[:-1], next_key=event.next)
+    if not state.frames:
+        claimed = {step: outputs for step, outputs in state.reported.items() if outputs.claimed}
+        state = replace(state, reported=claimed)
+    return _with(replace(state, steer=outer), event.sets)
 
 
 def _in_round(state: RunState, frames: tuple[Frame, ...], event: e.LoopEntered | e.LoopIterated) -> RunState:

@@ -34,7 +34,14 @@ class Passed(Struct, frozen=True):
 
 
 def passed_on(parent: Position, workflow_id: str) -> Passed | None:
-    """Return what the parent's activity passes to a child of this workflow; None if it triggers none."""
+    """Return what the parent's activity passes to a child of this workflow; None if it triggers none.
+
+    A run that has ended begins no child.
+    """
+    if parent.state.finished:
+        how = "was abandoned" if parent.state.abandoned is not None else "has ended"
+        message = f"Run {parent.run.run_id} {how}; it starts no child."
+        raise LedgerError("CONFLICT", message, "Start the workflow without a parent.")
     activity = parent.plan.workflow.activity(parent.state.activity)
     if activity is None:
         return None

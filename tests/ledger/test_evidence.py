@@ -31,7 +31,7 @@ from interlock.ledger.ledger import Ledger
 from interlock.ledger.log.chain import link as stored_link
 from support.harness import Bench
 from support.paths import ROOT, SOURCE
-from support.records import Record, in_events, resealed, rewritten, walked, without
+from support.records import HEAD, Record, in_events, resealed, rewritten, walked, without
 
 Forge = Callable[[Record], None]
 
@@ -52,7 +52,8 @@ class World:
     def __init__(self, folder: Path) -> None:
         self.bench = Bench(folder / "here")
         ledger = self.bench.ledger()
-        self.record, self.other = (Record.of(ledger, walked(self.bench), folder) for _ in range(2))
+        self.unchecked, self.other = (Record.of(ledger, walked(self.bench), folder) for _ in range(2))
+        self.record = self.unchecked.with_check()
         self.elsewhere = Bench(folder / "elsewhere")
         self.ledger: Ledger = self.elsewhere.ledger()
 
@@ -296,6 +297,18 @@ LOGS = [
         "GUARD_REFUSED",
     ),
     log("a claim called a check", into_check, "GUARD_REFUSED"),
+    log("without the check", without("check_ran"), "GUARD_REFUSED"),
+    log("a failed check called passed", in_events("check_ran", lambda e: e.update(exit=1)), "GUARD_REFUSED"),
+    log(
+        "a check that nobody trusted", in_events("check_ran", lambda e: e.pop("trusted_by")), "GUARD_REFUSED"
+    ),
+    log(
+        "a check of another definition",
+        in_events("check_ran", lambda e: e.update(definition="sha256:0")),
+        "GUARD_REFUSED",
+    ),
+    log("a check for another step", in_events("check_ran", lambda e: e.update(key="end")), "GUARD_REFUSED"),
+    log("a check on other files", in_events("check_ran", lambda e: e.update(tree_after="")), "LOG_OTHER"),
     Kind("log written anew: it ends earlier", shorter, "LOG_TRUNCATED", "LOG_TRUNCATED"),
 ]
 STATEMENTS = [
@@ -326,6 +339,13 @@ STATEMENTS = [
     ),
     said("a report is dropped", lambda s: s["reports"].pop(), "STATEMENT_OMITS"),
     said("a claim called a check", called_check, "CLAIM_CALLED_CHECK"),
+    said("a check is dropped", lambda s: s["checks"].clear(), "STATEMENT_OMITS"),
+    said("another exit status", event("checks", exit=1)),
+    said("another command", event("checks", argv=["true"])),
+    said("another output", event("checks", output="sha256:0")),
+    said("other files", event("checks", treeAfter="sha256:0")),
+    said("trusted by somebody else", event("checks", trustedBy="console")),
+    said("a check on another commit", event("checks", gitCommit="0" * 40), "SUBJECT"),
     said("a claim called run by the server", event("reports", strength="run by the server")),
     said("another workflow", lambda s: s["runs"][0].update(workflow="team.other")),
     said("another hash of the workflow", lambda s: s["runs"][0].update(workflowHash="sha256:0")),
@@ -339,7 +359,7 @@ STATEMENTS = [
     said("another session", lambda s: s.update(session="sess_" + "a" * 26), "OTHER_SESSION"),
     said("another git commit", lambda s: s.update(git="0" * 40)),
     said("a section is dropped", lambda s: s.pop("gaps"), "STATEMENT_UNREADABLE"),
-    statement("another subject", lambda s: s["subject"][0]["digest"].update(sha256="00" * 32), "SUBJECT"),
+    statement("another subject", lambda s: s["subject"][0]["digest"].update(gitCommit="00" * 20), "SUBJECT"),
     statement("no subject", lambda s: s["subject"].clear(), "SUBJECT"),
     statement(
         "another type", lambda s: s.update(_type="https://in-toto.io/Statement/v0.1"), "STATEMENT_TYPE"
@@ -480,7 +500,7 @@ def public_of(record: Record) -> dict[str, bytes]:
 def test_the_same_log_is_always_attested_in_the_same_words(world: World) -> None:
     session = world.record.statement["predicate"]["session"]
     again = Record.of(world.bench.ledger(), session, world.bench.folder.parent)
-    assert again.statement == world.record.statement
+    assert again.statement == world.unchecked.statement
 
 
 def test_what_a_decision_says_of_itself(world: World) -> None:
@@ -488,6 +508,11 @@ def test_what_a_decision_says_of_itself(world: World) -> None:
     assert (ship["by"], ship["channel"], ship["strength"], ship["policy"]) == ("local", "cli", "user", "auto")
     assert (ship["option"], ship["remark"], ship["how"]) == ("yes", "Looks right.", "chosen")
     assert (sure["channel"], sure["strength"], sure["how"]) == ("server", "none", "auto_advanced")
+    (check,) = world.record.statement["predicate"]["checks"]
+    assert (check["strength"], check["passed"], check["gitCommit"]) == ("run by the server", True, HEAD)
+    assert world.record.statement["subject"] == [{"name": "git", "digest": {"gitCommit": HEAD}}]
+    (subject,) = world.unchecked.statement["subject"]
+    assert subject["digest"] == {"sha256": world.unchecked.statement["predicate"]["log"]["head"]}
     assert [gap["instance"] for gap in world.record.statement["predicate"]["gaps"]] == ["sure"]
 
 

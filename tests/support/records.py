@@ -12,9 +12,13 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
+from interlock.core.definition.checks import CommandCheck
+from interlock.core.definition.workflow import Workflow
+from interlock.core.hashing import check_digest, digest_of, workflow_hash
+from interlock.core.run.events import CheckRan
 from interlock.ledger.decisions.inbox import decide_question, inbox
 from interlock.ledger.evidence.signing import SigningKey, create_key, load_key, public_pem
-from interlock.ledger.evidence.standalone import GENESIS, link, public_keys
+from interlock.ledger.evidence.standalone import GENESIS, link, log_in, public_keys
 from interlock.ledger.evidence.statements import attestation, envelope, receipt, stored_log
 from interlock.ledger.ledger import Ledger
 from interlock.ledger.transfer.bundle import Bundle, Session, graph_of, manifest, rebuilt_as
@@ -24,6 +28,7 @@ from support.harness import Bench, gate, steps, workflow
 FLOW = workflow(
     *steps("build"), gate("ship", "yes", "no"), *steps("deploy"), gate("sure", "yes", "no"), *steps("end")
 )
+HEAD = "1f" * 20
 Edit = Callable[[Any], None]
 
 
@@ -75,6 +80,14 @@ class Record:
             public_keys(public_pem(folder / "first.pem")),
         )
 
+    def with_check(self) -> Record:
+        """The same record of a workflow whose first step has a check, which the server ran."""
+        record = self.copied()
+        record.bundle = checked(record.bundle)
+        log = log_in(record.bundle)
+        record.statement, record.receipt = json.loads(attestation(log)), json.loads(receipt(log, "ship"))
+        return record
+
     def copied(self) -> Record:
         statements = copy.deepcopy((self.bundle, self.statement, self.receipt))
         return Record(*statements, self.first, self.second, self.keys, dict(self.raw))
@@ -114,6 +127,49 @@ def rewritten(bundle: Any, edit: Callable[[list[Any]], list[Any]]) -> Any:
     decoded = msgspec.convert(session, Session)
     session["graph"] = msgspec.to_builtins(graph_of(rebuilt_as(decoded, decoded.meta.session_id)))
     return resealed(bundle)
+
+
+def checked(bundle: Any) -> Any:
+    """A bundle of the same run, as it would be if its first step had a check."""
+    check = CommandCheck("tests", "pytest -q")
+    ((before, text),) = bundle["session"]["pinnedWorkflows"].items()
+    workflow = msgspec.json.decode(text, type=Workflow)
+    activity = workflow.activities[0]
+    step = replace(activity.items[0], checks=(check,))
+    changed = replace(workflow, activities=(replace(activity, items=(step, *activity.items[1:])),))
+    after = workflow_hash(changed)
+    bundle["session"]["pinnedWorkflows"] = {after: msgspec.json.encode(changed).decode()}
+    files = digest_of(b"the files of the project")
+    ran = CheckRan(
+        "build",
+        check.id,
+        check_digest(workflow.id, check),
+        ("pytest", "-q"),
+        ".",
+        "exited",
+        1_800_000_000_000,
+        passed=True,
+        exit=0,
+        duration_ms=1200,
+        output_digest=digest_of(b"3 passed"),
+        head=HEAD,
+        tree_before=files,
+        tree_after=files,
+        trusted_by="cli",
+    )
+
+    def edited(entries: list[Any]) -> list[Any]:
+        made: list[Any] = []
+        for event, *where in entries:
+            if event["kind"] == "run_started":
+                assert event["workflow_hash"] == before
+                event["workflow_hash"] = after
+            if event["kind"] == "step_completed" and event["step"] == "build":
+                made.append([json.loads(msgspec.json.encode(ran)), *where])
+            made.append([event, *where])
+        return made
+
+    return rewritten(bundle, edited)
 
 
 def in_events(kind: str, edit: Edit) -> Callable[[list[Any]], list[Any]]:

@@ -9,6 +9,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import apsw
 import pytest
 from click.testing import CliRunner, Result
 from msgspec.structs import replace
@@ -164,6 +165,62 @@ def test_both_stores_attest_verify_and_keep_the_head(store: str, tmp_path: Path)
     told, _ = verified_files(ledger, statements, record.keys)
     assert (told.wrong, "the one that it names" in told.notes[-1]) == ((), True)
     bench.close()
+
+
+TAMPERINGS = {
+    "a response is changed": (
+        "UPDATE nodes SET response = {blob} WHERE node = 2",
+        "response to attempt 0 on node 1",
+    ),
+    "a response is lost": (
+        "UPDATE nodes SET response = {empty} WHERE node = 2",
+        "response to attempt 0 on node 1",
+    ),
+    "a response is given to another attempt": ("UPDATE nodes SET attempt = 9 WHERE node = 2", "node 2"),
+    "a command is changed": ("UPDATE commits SET body = {blob} WHERE first = 11", "digest_mismatch"),
+    "a command is removed": ("DELETE FROM commits WHERE first = 11", "non_contiguous_indices"),
+    "the last command is removed": (
+        "DELETE FROM commits WHERE last = (SELECT max(last) FROM commits)",
+        "missing events at the end",
+    ),
+    "the time of a command is changed": (
+        "UPDATE commits SET recorded_at = 5 WHERE first = 11",
+        "digest_mismatch",
+    ),
+    "the head is changed": ("UPDATE sessions SET head_digest = {blob}", "missing events at the end"),
+    "a node is removed": ("DELETE FROM nodes WHERE node = 3", "node 3"),
+    "the status of a run is changed": ("UPDATE runs SET status = 'complete'", "runs"),
+    "the title is changed": ("UPDATE sessions SET title = 'Fine'", "session row"),
+    "the workflow is removed": ("DELETE FROM contents", "pinned workflow"),
+}
+
+
+def tampered(store: str, folder: Path, statement: str) -> None:
+    """Write to a store as somebody who can."""
+    if store == "postgres":
+        blob, empty = "decode('00', 'hex')", "decode('', 'hex')"
+        postgres_server.shared_server().execute(
+            "SET search_path = kit; " + statement.format(blob=blob, empty=empty)
+        )
+        return
+    connection = apsw.Connection(str(folder / "interlock.db"))
+    connection.execute("DROP TRIGGER commits_stay")
+    connection.execute(statement.format(blob="x'00'", empty="x''"))
+    connection.close()
+
+
+@pytest.mark.parametrize("store", STORES)
+def test_what_was_changed_in_a_store_is_named(store: str, tmp_path: Path) -> None:
+    for number, (name, (statement, named)) in enumerate(TAMPERINGS.items()):
+        bench = Bench(tmp_path / str(number), STORES[store])
+        bench.judges = False
+        session, ledger = walked(bench), bench.ledger()
+        assert verified_session(ledger, session).wrong == ()
+        bench.pause()
+        tampered(store, bench.folder, statement)
+        wrong = verified_session(bench.ledger(), session).wrong
+        assert named in "; ".join(wrong), name
+        bench.close()
 
 
 @pytest.mark.slow

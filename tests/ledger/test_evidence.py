@@ -194,6 +194,14 @@ def flipped(record: Record, envelope: Any) -> Any:
     }
 
 
+def shortened(record: Record, envelope: Any) -> Any:
+    return {**envelope, "signatures": [{"keyid": record.first.id, "sig": "AAAA"}]}
+
+
+def no_statement(record: Record, envelope: Any) -> Any:
+    return json.loads(record.signed(["not", "a", "statement"]))
+
+
 def unsigned_change(record: Record, envelope: Any) -> Any:
     record.statement["predicate"]["decisions"][0]["option"] = "no"
     changed = base64.b64encode(json.dumps(record.statement).encode()).decode()
@@ -206,10 +214,16 @@ def twice_named(record: Record) -> None:
 
 
 BUNDLES = [
+    bundle(
+        "an event is taken out of its command's numbers",
+        lambda s: s["commits"][-1].update(last=s["commits"][-1]["last"] + 1),
+        "INTEGRITY",
+        "LOG_NUMBERING",
+    ),
     bundle("a command in the middle is removed", lambda s: s["commits"].pop(2), "ORDER", "LOG_NUMBERING"),
     bundle("the first command is removed", lambda s: s["commits"].pop(0), "ORDER", "LOG_NUMBERING"),
     bundle("the last command is removed", lambda s: s["commits"].pop(), "INTEGRITY", "LOG_TRUNCATED"),
-    bundle("all commands are removed", lambda s: s["commits"].clear(), "ORDER", "STATEMENT_UNREADABLE"),
+    bundle("all commands are removed", lambda s: s["commits"].clear(), "ORDER", "LOG_NUMBERING"),
     bundle("two commands change places", lambda s: swap(s["commits"], 2, 3), "ORDER", "LOG_NUMBERING"),
     bundle(
         "a command is doubled", lambda s: s["commits"].insert(2, s["commits"][1]), "ORDER", "LOG_NUMBERING"
@@ -377,6 +391,9 @@ ENVELOPES = [
     signed("the statement is changed and not signed", unsigned_change, "SIGNATURE_INVALID"),
     signed("it is signed by a stranger", stranger, "KEY_UNKNOWN"),
     signed("it is signed by a stranger under the right name", under_the_first_name, "SIGNATURE_INVALID"),
+    signed("the signature is shorter", shortened, "SIGNATURE_INVALID"),
+    signed("the payload has no type", lambda r, e: {**e, "payloadType": 5}, "ENVELOPE_UNREADABLE"),
+    signed("the payload is no statement", no_statement, "STATEMENT_UNREADABLE"),
     signed("two signatures change places", swapped_signatures, "SIGNATURE_INVALID"),
     signed(
         "the signature is doubled", lambda r, e: {**e, "signatures": e["signatures"] * 2}, "SIGNATURE_DOUBLED"

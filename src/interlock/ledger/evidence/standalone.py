@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import argparse
 import base64
-import binascii
 import json
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -154,22 +153,19 @@ def link(before: bytes, commit: Commit) -> bytes:
     return sha256(before + prefix.encode() + commit["body"].encode()).digest()
 
 
-def chain_errors(commits: Iterable[Commit]) -> Iterator[Wrong]:
+def chain_errors(commits: Sequence[Commit]) -> Iterator[Wrong]:
     """Yield the first break of a log's numbering or of its chain of digests."""
     before, following = GENESIS, 0
     for commit in commits:
-        if commit["first"] != following:
-            yield Wrong("LOG_NUMBERING", f"event {following} should follow, and event {commit['first']} does")
+        if commit["first"] != following or commit["last"] != following + len(_body(commit)[1]) - 1:
+            yield Wrong("LOG_NUMBERING", f"event {following} is missing, or is not where it should be")
             return
         if link(before, commit).hex() != commit["digest"]:
-            yield Wrong("LOG_CHAIN", f"the events from {commit['first']} on do not have the digest they name")
+            yield Wrong("LOG_CHAIN", f"the events from {following} on do not have the digest that they name")
             return
         before, following = bytes.fromhex(commit["digest"]), commit["last"] + 1
-        if len(_body(commit)[1]) != following - commit["first"]:
-            yield Wrong(
-                "LOG_NUMBERING", f"the command at event {commit['first']} has another number of events"
-            )
-            return
+    if not commits:
+        yield Wrong("LOG_NUMBERING", "the log has no events")
 
 
 def response_errors(commits: Sequence[Commit], responses: Iterable[Mapping[str, Json]]) -> Iterator[Wrong]:
@@ -392,31 +388,28 @@ def opened(raw: bytes, keys: Mapping[str, bytes], at_least: int = 1) -> Envelope
     """Read an envelope and check its signatures with the keys of those whom the reader trusts."""
     envelope = read_json(raw, "ENVELOPE_UNREADABLE")
     try:
-        payload = _decoded(envelope["payload"])
-        payload_type, signatures = envelope["payloadType"], envelope["signatures"]
-        signed = [(str(each["keyid"]), _decoded(each["sig"])) for each in signatures]
-    except (KeyError, TypeError, binascii.Error, ValueError) as error:
+        payload, payload_type = _decoded(envelope["payload"]), envelope["payloadType"]
+        message = signed_bytes(payload_type, payload)
+        signed = [(str(each["keyid"]), _decoded(each["sig"])) for each in envelope["signatures"]]
+    except (KeyError, TypeError, AttributeError, ValueError) as error:
         raise RecordUnreadable("ENVELOPE_UNREADABLE", f"this is no DSSE envelope ({error!r})") from error
     statement = read_json(payload, "STATEMENT_UNREADABLE")
-    message = signed_bytes(payload_type, payload)
-    known = [(key, signature) for key, signature in signed if key in keys]
-    bad = [key for key, signature in known if not is_signed(keys[key], signature, message)]
-    signers = tuple(sorted({key for key, _ in known} - set(bad)))
-    strangers = tuple(sorted({key for key, _ in signed if key not in keys}))
-    wrong = [
-        Wrong("SIGNATURE_INVALID", f"the signature of {key} is not one of this statement") for key in bad
-    ]
+    if not isinstance(statement, dict) or not isinstance(statement.get("predicate"), dict):
+        raise RecordUnreadable("STATEMENT_UNREADABLE", "what was signed is no statement")
+    names = [key for key, _ in signed]
+    bad = {key for key, signature in signed if key in keys and not is_signed(keys[key], signature, message)}
+    signers = tuple(sorted({*names} & keys.keys() - bad))
+    strangers = tuple(sorted({*names} - keys.keys()))
+    wrong = [Wrong("SIGNATURE_INVALID", f"{key} has not signed this statement") for key in sorted(bad)]
     if payload_type != PAYLOAD_TYPE:
         wrong.append(Wrong("PAYLOAD_TYPE", f"the payload is called '{payload_type}', not '{PAYLOAD_TYPE}'"))
-    if len({key for key, _ in signed}) != len(signed):
+    if len({*names}) != len(names):
         wrong.append(Wrong("SIGNATURE_DOUBLED", "one key has signed twice"))
-    if not signed:
+    if not names:
         wrong.append(Wrong("SIGNATURE_MISSING", "nobody has signed it"))
-    elif len(signers) < at_least and not bad:
-        others = f"; it names {', '.join(strangers)}" if strangers else ""
-        wrong.append(
-            Wrong("KEY_UNKNOWN", f"{len(signers)} of {at_least} trusted keys have signed it{others}")
-        )
+    elif len(signers) < at_least:
+        others = f"; it names {', '.join(strangers)}, whose key was not given" if strangers else ""
+        wrong.append(Wrong("KEY_UNKNOWN", f"{len(signers)} of {at_least} trusted keys signed it{others}"))
     return Envelope(statement, signers, tuple(wrong), strangers)
 
 
@@ -646,18 +639,29 @@ def judgement(file: str, envelope: Envelope, log: Log | None, attested: Sequence
     """Judge one statement."""
     wrong = (*envelope.wrong, *judged(envelope, log, attested))
     notes = [f"signed by {key}" for key in envelope.signers]
-    notes += (
-        f"also signed by {key}, whose key was not given" for key in envelope.strangers if envelope.signers
-    )
+    if envelope.signers:
+        notes += (f"also signed by {key}, whose key was not given" for key in envelope.strangers)
     if log is None:
         notes.append("its log was not given, so nothing was compared with it")
+    if not wrong and envelope.statement["predicateType"] == RUN:
+        notes.append(summary_of(envelope.statement["predicate"]))
     return Judgement(file, "statement", wrong, tuple(notes))
+
+
+def summary_of(record: Mapping[str, Json]) -> str:
+    """Say in a line how strong what a record says is."""
+    strengths = [decision["strength"] for decision in record["decisions"]]
+    by = ", ".join(f"{strengths.count(each)} {each}" for each in ("user", "client", "agent", "none"))
+    passed = sum(check["passed"] for check in record["checks"])
+    return (
+        f"decisions by strength: {by}; checks run by the server: {len(record['checks'])}, passed: {passed}; "
+        f"reports claimed by the agent: {len(record['reports'])}; gaps: {len(record['gaps'])}"
+    )
 
 
 def session_of(envelope: Envelope) -> str:
     """Return the session that a statement is about, as far as it says."""
-    predicate = envelope.statement.get("predicate") if isinstance(envelope.statement, dict) else None
-    return str(predicate.get("session", "")) if isinstance(predicate, dict) else ""
+    return str(envelope.statement["predicate"].get("session"))
 
 
 def attested_by(envelope: Envelope) -> Json | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import Literal
 
 import msgspec
@@ -22,8 +23,10 @@ from interlock.ledger.evidence.standalone import (
     log_in,
     opened,
     read_json,
+    record_of,
     response_errors,
     session_of,
+    summary_of,
 )
 from interlock.ledger.evidence.statements import stored_log
 from interlock.ledger.ledger import Ledger
@@ -52,6 +55,13 @@ def verified_session(ledger: Ledger, session_id: str) -> Verified:
     return Verified(session_id, "session", (finding.reason, *finding.rows, *finding.violations))
 
 
+def summarized(ledger: Ledger, verified: Verified) -> Verified:
+    """Add to a sound session how strong what it records is."""
+    if verified.wrong:
+        return verified
+    return replace(verified, notes=(summary_of(record_of(stored_log(ledger.store, verified.subject))),))
+
+
 def verified_files(
     ledger: Ledger, files: Mapping[str, bytes], keys: Mapping[str, bytes], at_least: int = 1
 ) -> Iterator[Verified]:
@@ -65,7 +75,8 @@ def verified_files(
                 envelopes[file] = opened(raw, keys, at_least)
             else:
                 yield _bundle(file, raw)
-                logs.append(log_in(content))
+                with suppress(RecordUnreadable):
+                    logs.append(log_in(content))
         except RecordUnreadable as error:
             yield Verified(file, "unreadable", (str(error.wrong),))
     attested = [record for each in envelopes.values() if (record := attested_by(each)) is not None]
@@ -79,7 +90,8 @@ def _bundle(file: str, raw: bytes) -> Verified:
     if isinstance(bundle, BundleRefused):
         return Verified(file, "bundle", (f"{bundle.code}: {bundle.message}",))
     commits, responses = msgspec.to_builtins((bundle.session.commits, bundle.session.responses))
-    return Verified(file, "bundle", tuple(map(str, response_errors(commits, responses))))
+    summary = summary_of(record_of(Log(bundle.session.meta.session_id, commits)))
+    return Verified(file, "bundle", tuple(map(str, response_errors(commits, responses))), (summary,))
 
 
 def _statement(

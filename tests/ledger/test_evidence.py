@@ -484,14 +484,16 @@ def test_a_receipt_that_says_otherwise_than_an_attestation_is_named(world: World
     assert "has policy 'auto', and the statement says 'user'" in str(receipt.wrong)
 
 
-def test_a_log_that_goes_on_after_the_statement_is_no_forgery(world: World) -> None:
+def test_a_log_that_goes_on_after_the_statement_is_no_forgery_and_is_told(world: World) -> None:
     record = world.record.copied()
     commits = record.bundle["session"]["commits"]
     note = json.dumps(["local", [[{"kind": "session_titled", "title": "Later"}, None, None]]])
     more = {"first": commits[-1]["last"] + 1, "last": commits[-1]["last"] + 1, "recordedAt": 2, "body": note}
     more["digest"] = link(bytes.fromhex(commits[-1]["digest"]), more).hex()
     commits.append(more)
-    assert named(world, record)[1] == ""
+    _, attestation, receipt = judged_files(record.files, record.keys)
+    assert (attestation.wrong, receipt.wrong) == ((), ())
+    assert any("1 events are not in the statement" in note for note in attestation.notes)
 
 
 def test_two_of_two_keys_must_have_signed_where_that_is_asked(world: World) -> None:

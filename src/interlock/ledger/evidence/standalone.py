@@ -643,9 +643,16 @@ def judgement(file: str, envelope: Envelope, log: Log | None, attested: Sequence
         notes += (f"also signed by {key}, whose key was not given" for key in envelope.strangers)
     if log is None:
         notes.append("its log was not given, so nothing was compared with it")
+    elif not wrong and (later := later_events(envelope.statement["predicate"], log)):
+        notes.append(f"the log has gone on since: {later} events are not in the statement")
     if not wrong and envelope.statement["predicateType"] == RUN:
         notes.append(summary_of(envelope.statement["predicate"]))
     return Judgement(file, "statement", wrong, tuple(notes))
+
+
+def later_events(stated: Mapping[str, Json], log: Log) -> int:
+    """Count the events that a log has had since a statement was made of it."""
+    return int(log.commits[-1]["last"]) + 1 - int(stated["log"]["events"])
 
 
 def summary_of(record: Mapping[str, Json]) -> str:

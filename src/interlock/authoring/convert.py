@@ -1,4 +1,7 @@
-"""Converts step JSON, or a folder in TOON, to our YAML form; it compiles to the same workflow."""
+"""Converts step JSON, or a folder in TOON, to our YAML form; it compiles to the same workflow.
+
+Markdown for agents becomes a step workflow to start from, with a list of what was not mapped.
+"""
 
 from __future__ import annotations
 
@@ -8,18 +11,22 @@ from pathlib import Path
 from msgspec import Struct
 
 from interlock.authoring.compile.documents import NUMBERED
-from interlock.authoring.compile.ids import NAMESPACED, RESERVED
+from interlock.authoring.compile.ids import NAMESPACED, RESERVED, suggested
 from interlock.authoring.compile.steps import kind_of
 from interlock.authoring.compile.unit import compile_unit
 from interlock.authoring.diagnostics.codes import INFERRED, STRICT, Report
+from interlock.authoring.procedures.procedure import NoProcedure, procedure_of, section_titles, slug
 from interlock.authoring.sources.paths import source_at
 from interlock.authoring.sources.reader import SourceReader
 from interlock.authoring.sources.sources import Source, Unit, units
-from interlock.authoring.text.formats import FORMATS
+from interlock.authoring.text.formats import FORMATS, LARGEST_FILE
+from interlock.authoring.text.markdown import titled
 from interlock.authoring.text.yaml_writer import as_yaml
 from interlock.core.values import Json
 
 LENIENT = "$lenient"
+MARKDOWN = (".md", ".mdc", ".markdown")
+INSTRUCTIONS = ("AGENTS", "CLAUDE", "GEMINI")  # files about a whole project
 TEXTS = ("skills", "resources", "guides", "templates", "steps")
 STRUCTURED = ("activities", "skills")
 
@@ -38,8 +45,16 @@ class ConversionRefused(Struct, frozen=True):
     reason: str
 
 
-def convert(path: Path, new_id: str | None = None) -> Converted | ConversionRefused:
+def convert(
+    path: Path, new_id: str | None = None, section: str | None = None
+) -> Converted | ConversionRefused:
     """Convert one workflow; a step workflow gets a namespaced id, its own or a new one (rule 38)."""
+    if (skill := path / "SKILL.md").is_file():
+        path = skill
+    if path.suffix.lower() in MARKDOWN:
+        return _converted_markdown(path, new_id, section)
+    if section is not None:
+        return ConversionRefused(f"{path.name} is not Markdown, so it has no sections")
     source = source_at(path)
     candidates = list(units(source))
     if len(candidates) != 1:
@@ -54,17 +69,52 @@ def convert(path: Path, new_id: str | None = None) -> Converted | ConversionRefu
         return ConversionRefused(f"{unit.head.name}:{diagnostic.line}: {diagnostic.message}")
     if unit.form != "file":
         return _FolderConversion(unit, source).converted(head.value)
-    fields, old_id = head.value, str(head.value.get("id"))
+    fields, old_id = head.value, str(head.value.get("id", ""))
     declared = new_id or old_id
-    if NAMESPACED.fullmatch(declared) is None or declared.startswith(RESERVED):
-        return ConversionRefused(
-            f"'{declared}' is not a namespaced id of your own; choose one with --id team.name"
-        )
+    if not _is_own_id(declared):
+        return _unfit_id(declared)
     value = {**_without_pointers(fields), "id": declared, **_leniency(unit, source)}
     # The folder or the old name that made it a routine may be lost in the conversion.
     if "kind" not in fields and ("routines" in unit.path.parts[:-1] or kind_of(old_id) == "routine"):
         value["kind"] = "routine"
     return Converted({f"{unit.path.stem}.yaml": as_yaml(value)})
+
+
+def _converted_markdown(path: Path, new_id: str | None, section: str | None) -> Converted | ConversionRefused:
+    """Make a step workflow of a skill, a slash command or a section of an AGENTS.md."""
+    report = Report()
+    text = SourceReader(path.parent, report, {}).text(path)
+    if text is None:
+        return ConversionRefused(f"{path.name}: {report.diagnostics()[0].message}")
+    if section is None and path.stem.upper() in INSTRUCTIONS:
+        titles = section_titles(text)
+        if len(titles) != 1:
+            listed = "; ".join(f"--section '{title}'" for title in titles)
+            found = f"these sections have steps: {listed}" if titles else "no section has numbered steps"
+            return ConversionRefused(f"{path.name} holds more than one procedure would; {found}")
+        section = titles[0]
+    named = path.resolve().parent.name if path.stem.upper() == "SKILL" else path.stem
+    procedure = procedure_of(text, titled(named), section)
+    if isinstance(procedure, NoProcedure):
+        return ConversionRefused(f"{path.name}: {procedure.reason}")
+    name = slug(procedure.name)
+    workflow_id = new_id or suggested(name, "user")
+    if not _is_own_id(workflow_id):
+        return _unfit_id(workflow_id)
+    written = as_yaml({"id": workflow_id, **procedure.fields})
+    if len(written.encode()) > LARGEST_FILE:
+        return ConversionRefused(f"{path.name} is too long for one workflow; choose a part with --section")
+    notes = tuple(f"{path.name}:{note.line}: {note.text}" for note in procedure.unmapped)
+    return Converted({f"{workflow_id.rpartition('.')[2]}.yaml": written}, notes)
+
+
+def _is_own_id(workflow_id: str) -> bool:
+    return NAMESPACED.fullmatch(workflow_id) is not None and not workflow_id.startswith(RESERVED)
+
+
+def _unfit_id(workflow_id: str) -> ConversionRefused:
+    reason = f"'{workflow_id}' is not a namespaced id of your own" if workflow_id else "it declares no id"
+    return ConversionRefused(f"{reason}; choose one with --id team.name")
 
 
 def _without_pointers(fields: Mapping[str, Json]) -> dict[str, Json]:

@@ -123,6 +123,11 @@ ABOUT: Mapping[Code, list[Mapping[str, Any]]] = {
     Code.CHILD_RUNNING: [{"children": ["helper"]}],
     Code.REASK_IMPOSSIBLE: [{"reason": "No question shows 'x'.", "variables": ["x"]}],
     Code.VARIABLES_TOO_LARGE: [{"bytes": 300_000, "most": 262_144}],
+    Code.CHECK_FAILED: [
+        {"check": "tests", "reason": "Check 'tests' failed (exit 1): expected exit 0.", "for_user": False},
+        {"check": "tests", "reason": "Check 'tests' was not run: nobody has trusted it.", "for_user": True},
+    ],
+    Code.CHECKED_AGAIN: [{"reason": "Files have changed since checkpoint 'scope' was put."}],
     Code.GUARD_REFUSED: [{"invariant": "I1", "detail": "gate 'scope' is passed without an answer"}],
 }
 POINTERS: list[Pointer] = [

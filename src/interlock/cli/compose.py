@@ -115,6 +115,7 @@ def settings_of(config: Config, folder: Path | None) -> Settings:
         preferences_fixed=config.mode is not None,
         terms=config.terms,
         project=Path(config.project) if config.project else folder,
+        check_folder=Path(config.project) if config.project else folder,
         retention_days=config.retention_days,
         stale_hours=config.stale_hours,
         console_url=config.console_url.rstrip("/"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
 
 from msgspec import Struct
@@ -9,7 +10,8 @@ from msgspec.structs import replace
 
 from interlock.authoring.library import Loaded
 from interlock.core.run.commands import AcknowledgeStep, Decision
-from interlock.core.run.outcomes import Ask, Refusal
+from interlock.core.run.due_checks import CheckResult, DueCheck
+from interlock.core.run.outcomes import Ask, Refusal, RunChecks
 from interlock.core.run.output import Output
 from interlock.core.run.questions import Question
 from interlock.core.run.surface_policy import EXECUTION
@@ -19,12 +21,14 @@ from interlock.ledger.errors import LedgerError, response_lost
 from interlock.ledger.ledger import Ledger
 from interlock.ledger.queries.status import handle_of
 from interlock.ledger.retry import until_recorded
-from interlock.ledger.runs.position import View
+from interlock.ledger.runs.check_runs import check_result
+from interlock.ledger.runs.position import Position, View
 from interlock.ledger.tokens.tokens import Pointer
 from interlock.store.protocol import SessionRow
 from interlock.surfaces.execution.render import answer
 
 CLIENT = "interlock play"
+LOOK_SECONDS = 0.2
 
 
 class Turn(Struct, frozen=True):
@@ -80,9 +84,13 @@ class PlayedRun:
             client=CLIENT,
         )
         decided = attempt.position.decide(command)
-        while isinstance(decided, Ask):
-            for question in decided.questions:
-                command = _told(command, question, turn)
+        while isinstance(decided, (Ask, RunChecks)):
+            if isinstance(decided, RunChecks):
+                results = [self._checked(position, due) for due in decided.checks]
+                command = replace(command, checked=(*command.checked, *results))
+            else:
+                for question in decided.questions:
+                    command = _told(command, question, turn)
             decided = attempt.position.decide(command)
         if isinstance(decided, Refusal):
             return decided
@@ -97,6 +105,12 @@ class PlayedRun:
         )
         self.view = after
         return None
+
+    def _checked(self, position: Position, due: DueCheck) -> CheckResult:
+        """Run a check and wait for it: a terminal has nothing else to do."""
+        while (result := check_result(self.ledger, position, due, may_wait=True)) is None:
+            time.sleep(LOOK_SECONDS)
+        return result
 
     def step_back(self) -> bool:
         """Rewind to the node before; advancing from there makes a branch (rule 8)."""

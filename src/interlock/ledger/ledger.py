@@ -13,6 +13,7 @@ from msgspec.structs import replace
 
 from interlock.authoring.compile.ids import LEGACY_ID
 from interlock.authoring.library import Library, Loaded
+from interlock.checks.jobs import CheckJobs
 from interlock.core.definition.program import Plan
 from interlock.core.guard.audit import Audit
 from interlock.core.run.commands import StartRun, Terms
@@ -121,6 +122,7 @@ class Ledger(Positions):
         self.library = library
         self.settings = settings
         self.clients = HeardClients()
+        self.jobs = CheckJobs()
         self._indexed_to = ""
 
     def of(self, owner: str, principal: str = "") -> Ledger:
@@ -404,7 +406,8 @@ class Ledger(Positions):
         return None
 
     def close(self) -> None:
-        """Write what is left and close the store, which folds its log into the file."""
+        """End what runs, write what is left and close the store, which folds its log into the file."""
+        self.jobs.close()
         with suppress(StoreBusy, StoreConflict, StoreUnavailable, StoreCorrupt, StoreTooNew):
             self.write_traces()
             self.clients.write(self.store, self.clock())

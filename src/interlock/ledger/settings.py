@@ -21,6 +21,7 @@ class Settings(Struct, frozen=True):
     terms: Terms = Terms()
     owner: str = "local"
     project: Path | None = None
+    check_folder: Path | None = None  # where checks run; a server of many clients has none unless it is named
     retention_days: int = RETENTION_DAYS
     stale_hours: int = STALE_HOURS
     console_url: str = ""

@@ -104,9 +104,15 @@ class Elicit(Struct, frozen=True):
 
 
 class Wait(Struct, frozen=True):
-    """A request to make the same call again every second for this long: the user may decide meanwhile."""
+    """A request to make the same call again every second for this long: the user may decide meanwhile.
+
+    One that `works` is for something that goes on meanwhile: it has this long from now, whatever else the
+    call has waited for.
+    """
 
     seconds: float
+    message: str = "Waiting for the user's decision"
+    works: bool = False
 
 
 class RpcError(Struct, frozen=True):

@@ -18,14 +18,17 @@ from interlock.core.definition.prompts import effect_text
 from interlock.core.definition.workflow import Option
 from interlock.core.run.channels import Channel
 from interlock.core.run.commands import Answerable, Command, Decision
-from interlock.core.run.outcomes import Ask, Decided, Refusal
+from interlock.core.run.due_checks import CheckResult
+from interlock.core.run.outcomes import Ask, Decided, Refusal, RunChecks
 from interlock.core.run.questions import Question
 from interlock.core.values import Json, cut
 from interlock.ledger.decoders import LazyDecoder
+from interlock.ledger.ledger import Ledger
 from interlock.ledger.runs.position import Position
-from interlock.surfaces.call import Address, Call, Elicit, Form, FormAnswer
+from interlock.surfaces.call import Address, Call, Elicit, Form, FormAnswer, Wait
 
 CHOICE = "choice"
+CHECK_MARGIN = 60.0  # seconds, to look at the files before and after, and to end what hangs
 MOST_OF_TITLE = 400  # bytes
 LEAST_OF_DESCRIPTION = 40
 
@@ -63,10 +66,39 @@ def _title(option: Option) -> str:
     return f"{option.label}: {about}{effect}" if about else f"{option.label}{effect}"
 
 
-def decided_with_user(position: Position, command: Command, call: Call) -> Decided | Refusal | Elicit:
-    """Decide a command with what the user has answered in this call; ask first what the core asks."""
-    decided = position.decide(_answered(command, call) if isinstance(command, Answerable) else command)
+def decided_with_user(
+    ledger: Ledger, position: Position, command: Command, call: Call
+) -> Decided | Refusal | Elicit | Wait:
+    """Decide a command with what the user has answered in this call.
+
+    Ask first what the core asks, and run the checks that it needs.
+    """
+    if not isinstance(command, Answerable):
+        return position.decide_unasked(command)
+    command = _answered(command, call)
+    decided = position.decide(command)
+    while isinstance(decided, RunChecks):
+        results = _results(ledger, position, decided, call)
+        if isinstance(results, Wait):
+            return results
+        command = replace(command, checked=(*command.checked, *results))
+        decided = position.decide(command)
     return _elicit(decided, call, position.session_id) if isinstance(decided, Ask) else decided
+
+
+def _results(
+    ledger: Ledger, position: Position, checks: RunChecks, call: Call
+) -> tuple[CheckResult, ...] | Wait:
+    """Return what came of the checks, run one after the other, or wait for the one that runs."""
+    from interlock.ledger.runs.check_runs import check_result  # late: most workflows have no checks
+
+    results: list[CheckResult] = []
+    for due in checks.checks:
+        result = check_result(ledger, position, due, may_wait=call.may_wait)
+        if result is None:
+            return Wait(due.check.timeout + CHECK_MARGIN, f"Running check '{due.check.id}'", works=True)
+        results.append(result)
+    return tuple(results)
 
 
 def _elicit(ask: Ask, call: Call, session_id: str) -> Elicit:

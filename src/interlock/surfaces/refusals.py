@@ -93,6 +93,15 @@ def sentence(refusal: Refusal) -> str:
     return " ".join([reason, *also])
 
 
+def after_checks(refusal: Refusal) -> str:
+    """Say what to do about a check that has failed, was not run, or was run again."""
+    if refusal.code is Code.CHECKED_AGAIN:
+        return "Show the user the checkpoint as it is now, and send the answer to it."
+    if refusal.about["for_user"]:
+        return "Tell the user, and end your turn. Then send the same call again."
+    return "Correct what the check finds, then send the same call again: the server runs it again."
+
+
 def _sentence(refusal: Refusal) -> str:
     """Say why the command was refused; texts that the documents quote are kept word for word."""
     about = refusal.about
@@ -122,7 +131,14 @@ def _sentence(refusal: Refusal) -> str:
             return (
                 f"Activity '{about['activity']}' would claim more than {about['limit']} events in one call."
             )
-        case Code.INPUT_REQUIRED | Code.OUTPUT_REQUIRED | Code.LOOP_ITEMS_REQUIRED | Code.REASK_IMPOSSIBLE:
+        case (
+            Code.INPUT_REQUIRED
+            | Code.OUTPUT_REQUIRED
+            | Code.LOOP_ITEMS_REQUIRED
+            | Code.REASK_IMPOSSIBLE
+            | Code.CHECK_FAILED
+            | Code.CHECKED_AGAIN
+        ):
             return _missing(about)
         case Code.VARIABLES_TOO_LARGE:
             return f"The run's variables would have {about['bytes']} bytes; at most {about['most']} are kept."

@@ -9,9 +9,9 @@ import msgspec
 from msgspec.structs import replace
 
 from interlock.core.definition.conditions import Scope, holds
-from interlock.core.definition.expressions import EXPRESSION, PATH, variables_in
+from interlock.core.definition.expressions import CHECKS, EXPRESSION, PATH, root, variables_in
 from interlock.core.definition.program import Plan
-from interlock.core.definition.quoting import most_of_each, quoted
+from interlock.core.definition.quoting import most_of_each, on_one_line, quoted
 from interlock.core.definition.workflow import (
     TERMINAL,
     Capability,
@@ -63,21 +63,28 @@ def render(fragments: tuple[Fragment, ...], scope: Scope) -> str:
 
 def interpolate(text: str, scope: Scope) -> str:
     """Replace `{{a.b}}`; an unset variable is shown as unset, any other expression stays as written."""
-    return _interpolated(text, scope, str)
+    return _interpolated(text, scope, lambda _, value: value)
 
 
 def question_text(text: str, scope: Scope) -> str:
-    """Fill the variables into a text that the user reads: each value marked, on one line, and bounded."""
+    """Fill the variables into a text that the user reads: each value marked, on one line, and bounded.
+
+    Results of checks have no marks: the server has written them, and no agent can.
+    """
     most = most_of_each(sum(1 for _ in variables_in(text)))
-    return _interpolated(text, scope, lambda value: quoted(value, most))
+
+    def written(path: str, value: str) -> str:
+        return on_one_line(value, most) if root(path) == CHECKS else quoted(value, most)
+
+    return _interpolated(text, scope, written)
 
 
-def _interpolated(text: str, scope: Scope, written: Callable[[str], str]) -> str:
+def _interpolated(text: str, scope: Scope, written: Callable[[str, str], str]) -> str:
     def shown(match: re.Match[str]) -> str:
         value = scope.value(match[1])
         if isinstance(value, Missing):
             return f"[{'unset' if scope.lacks(match[1]) else 'not known'}: {match[1]}]"
-        return written(text_of(value))
+        return written(match[1], text_of(value))
 
     return EXPRESSION.sub(shown, text)
 

@@ -34,9 +34,13 @@ def quoted(text: str, most: int = MOST_OF_VALUE) -> str:
     """
     if len(text) <= MOST_BARE and _BARE.fullmatch(text):
         return text
-    line = " ".join("".join(_visible(_BREAK.sub(" ⏎ ", text[:most]))).split())
-    cut = len(text) - most
+    line, cut = on_one_line(text, most), len(text) - most
     return f"«{line}…» ({cut:,} more characters)" if cut > 0 else f"«{line}»"
+
+
+def on_one_line(text: str, most: int = MOST_OF_VALUE) -> str:
+    """Return a text on one line, without what cannot be seen, and without what is beyond its limit."""
+    return " ".join("".join(_visible(_BREAK.sub(" ⏎ ", text[:most]))).split())
 
 
 def most_of_each(values: int) -> int:

@@ -6,6 +6,8 @@ import itertools
 from collections.abc import Iterator, Mapping
 from typing import assert_never
 
+from msgspec.structs import replace
+
 from interlock.core.definition.program import LOOP_CONTROL, EnterLoop, Plan, confirmation
 from interlock.core.definition.prompts import text_of
 from interlock.core.definition.workflow import TERMINAL, Step
@@ -22,7 +24,7 @@ from interlock.core.engine.decisions import (
 from interlock.core.engine.draft import Draft
 from interlock.core.engine.gates import needs_confirmation, question_of
 from interlock.core.engine.paths.exits import exits
-from interlock.core.engine.requirements import DIVERGENCE, examine, observations
+from interlock.core.engine.requirements import DIVERGENCE, NOTHING_LACKS, Verdict, examine, observations
 from interlock.core.engine.settle import CIRCLE, REST, consequences, due_roots, sets_of
 from interlock.core.run import events as e
 from interlock.core.run.commands import AcknowledgeStep, Decision, EnterActivity, Terms
@@ -89,7 +91,7 @@ def _blocked(
     pending: NeedStep | NeedAnswer | NeedInput,
     *blockers: Blocker,
     questions: tuple[e.Event, ...] = (),
-    unanswered: tuple[Unanswered, ...] = (),
+    verdict: Verdict = NOTHING_LACKS,
 ) -> Decided | Refusal:
     """Record an attempt that did not pass, or refuse it on a surface that keeps no blocked attempts.
 
@@ -100,12 +102,20 @@ def _blocked(
         questions = (*(event for event in draft.events if isinstance(event, e.ContextSet)), *questions)
     if draft.policy.exits != "offered":
         key = pending.subject if isinstance(pending, NeedInput) else pending.key
-        performed = e.ValidationPerformed(key, False, listed)
-        return Decided((performed, *questions), settled, pending, listed, draft.disclosed(), unanswered)
+        events = (e.ValidationPerformed(key, False, listed), *verdict.ran, *questions)
+        return Decided(
+            events, settled, pending, listed, draft.disclosed(), verdict.unanswered, verdict.unchecked
+        )
     code = Code.USER_MUST_DECIDE if listed[0].waits_for_user else Code.OUTPUT_REQUIRED
     examples = [blocker.example for blocker in listed if blocker.example is not None]
-    about = {"reason": " ".join(blocker.message for blocker in listed), "examples": examples}
-    return Refusal(code, about, questions, unanswered=unanswered)
+    about: dict[str, Json] = {"reason": " ".join(blocker.message for blocker in listed), "examples": examples}
+    refusal = verdict.check_refusal or Refusal(code, about)
+    return replace(
+        refusal,
+        kept=(*verdict.ran, *questions),
+        unanswered=verdict.unanswered,
+        unchecked=verdict.unchecked,
+    )
 
 
 def kept_when_blocked(
@@ -145,6 +155,7 @@ def _close_step(draft: Draft, settled: RunState, need: NeedStep, ack: Acknowledg
         ack.output,
         ack.terms,
         ack.decisions,
+        ack.checked,
         now=ack.now,
         client=ack.client,
         offered=draft.offered(need.step),
@@ -157,9 +168,9 @@ def _close_step(draft: Draft, settled: RunState, need: NeedStep, ack: Acknowledg
             need,
             *verdict.stopping,
             questions=tuple(draft.put_to_user(verdict.unanswered, verdict.rejections)),
-            unanswered=verdict.unanswered,
+            verdict=verdict,
         )
-    draft.record(*draft.put(verdict.answers), *learned(ack.output), *verdict.gaps)
+    draft.record(*verdict.ran, *draft.put(verdict.answers), *learned(ack.output), *verdict.gaps)
     take_gaps(draft, ack.output)
     digest = ack.output.digest if draft.state.frames else ""
     complete(draft, need, digest, verdict.handed_in, claimed=False)
@@ -309,7 +320,13 @@ def _answer_gate(
             question = question_of(draft.plan, draft.state, need.gate, need.confirms)
             _, ignored = kept_when_blocked(draft.plan, settled, need, ack.variables, ack.terms)
             draft.notices.extend(ignored)
-            return _blocked(draft, settled, need, decision, unanswered=(Unanswered(need.key, question),))
+            return _blocked(
+                draft,
+                settled,
+                need,
+                decision,
+                verdict=Verdict(unanswered=(Unanswered(need.key, question),)),
+            )
         draft.take(ack.variables)
         return draft.decided()
     if decision is None:

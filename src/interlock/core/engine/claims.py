@@ -66,6 +66,7 @@ class Walk:
         self.most_events = most_events
         self.terms = command.terms
         self.decisions = command.decisions
+        self.checked = command.checked
         self.client = command.client
         claimed = claimed_outputs(draft.state, command.claims)
         self.new = {step: list(outputs.new) for step, outputs in claimed.items()}
@@ -190,6 +191,7 @@ class Walk:
             output,
             self.terms,
             self.decisions,
+            self.checked,
             now=draft.now,
             client=self.client,
             claimed=True,
@@ -198,7 +200,7 @@ class Walk:
         )
         if verdict.stopping:
             return self._lacks(need, verdict)
-        draft.record(*draft.put(verdict.answers), *learned(output), *verdict.gaps)
+        draft.record(*verdict.ran, *draft.put(verdict.answers), *learned(output), *verdict.gaps)
         take_gaps(draft, output)
         digest = claim.digest if claim is not None else ""
         complete(draft, need, digest, verdict.handed_in, claimed=True)
@@ -206,9 +208,14 @@ class Walk:
 
     def _lacks(self, need: NeedStep, verdict: Verdict) -> Refusal | None:
         """Refuse to claim a step that lacks something."""
-        refusal = _unclaimable(need, verdict.stopping[0])
+        refusal = verdict.check_refusal or _unclaimable(need, verdict.stopping[0])
         kept = tuple(self.draft.put_to_user(verdict.unanswered, verdict.rejections))
-        return replace(refusal, kept=kept, unanswered=verdict.unanswered)
+        return replace(
+            refusal,
+            kept=(*verdict.ran, *kept),
+            unanswered=verdict.unanswered,
+            unchecked=verdict.unchecked,
+        )
 
     def report(self) -> None:
         """Record the outputs that came for steps which this walk has not completed, each once a visit."""

@@ -16,9 +16,10 @@ from interlock.core.engine.checkpoints import open_checkpoint, resolve_checkpoin
 from interlock.core.engine.claims import gate_open
 from interlock.core.engine.draft import Draft
 from interlock.core.engine.evolve import evolve, evolved
-from interlock.core.engine.gates import find_gate, loops_around, question_shown
+from interlock.core.engine.gates import find_gate, loops_around, question_of, question_shown
 from interlock.core.engine.loops import again, begun, extent_of, items_of
 from interlock.core.engine.paths.transitions import enter
+from interlock.core.engine.run_checks import check_gap, check_refusal, checks_shown, failed_check
 from interlock.core.engine.settle import awaited, due_roots, entered, settle
 from interlock.core.guard.audit import Audit, learn
 from interlock.core.guard.inspection import inspect
@@ -27,6 +28,7 @@ from interlock.core.run.commands import (
     AbandonRun,
     AcknowledgeStep,
     AdvanceLoop,
+    Answerable,
     Command,
     EnterActivity,
     OpenCheckpoint,
@@ -44,12 +46,15 @@ from interlock.core.run.outcomes import (
     Code,
     Decided,
     Done,
+    NeedAnswer,
     NeedInput,
     NeedLoop,
     NeedStep,
     Refusal,
+    RunChecks,
     run_abandoned,
 )
+from interlock.core.run.reasons import ordered
 from interlock.core.run.state import RunState, instance
 from interlock.core.run.surface_policy import EXECUTION
 from interlock.core.values import Variables, set_names
@@ -66,13 +71,15 @@ _Progress: TypeAlias = (
 _encode = msgspec.json.Encoder().encode
 
 
-def decide(plan: Plan, state: RunState, command: Command, audit: Audit) -> Decided | Refusal | Ask:
+def decide(
+    plan: Plan, state: RunState, command: Command, audit: Audit
+) -> Decided | Refusal | Ask | RunChecks:
     """Return the events of the command and what is awaited then, or why it is refused.
 
     `audit` is what the guard has learned of the run: it has the last word.
     """
     outcome = _outcome_or_ask(plan, state, command)
-    if isinstance(outcome, Ask):
+    if isinstance(outcome, (Ask, RunChecks)):
         return outcome
     outcome = _with_advice(plan, state, command, outcome)
     return guarded(plan, audit, command, _under_terms(audit, state, command, outcome))
@@ -101,13 +108,15 @@ def _under_terms(
     return outcome if is_known or not has_events else kept_with(outcome, (applied,))
 
 
-def _outcome_or_ask(plan: Plan, state: RunState, command: Command) -> Decided | Refusal | Ask:
+def _outcome_or_ask(plan: Plan, state: RunState, command: Command) -> Decided | Refusal | Ask | RunChecks:
     """Decide a command that answers for a user who can be asked again, once the user was asked.
 
     Who then declines is not answered for by the agent (rule 27).
     """
-    outcome = outcome_of(plan, state, command)
-    if not isinstance(command, (AcknowledgeStep, EnterActivity, OpenCheckpoint, ResolveCheckpoint)):
+    if not isinstance(command, Answerable):
+        return outcome_of(plan, state, command)
+    outcome = _checked(plan, state, command)
+    if isinstance(outcome, RunChecks):
         return outcome
     missing = unanswered(plan, state, command, outcome)
     unasked = [asked.question for asked in missing if asked.question.digest not in command.declined]
@@ -116,7 +125,59 @@ def _outcome_or_ask(plan: Plan, state: RunState, command: Command) -> Decided | 
     if not missing or command.asks_by == "inbox":  # who is told where to answer has declined nothing
         return outcome
     declined, events = with_declines(state, command, missing)
-    return kept_with(outcome_of(plan, declined, command), events)
+    refused = _checked(plan, declined, command)
+    return refused if isinstance(refused, RunChecks) else kept_with(refused, events)
+
+
+def _checked(plan: Plan, state: RunState, command: Answerable) -> Decided | Refusal | RunChecks:
+    """Decide a command once the checks have run that its outcome needs or shows."""
+    again = tuple(result.ran for result in command.checked if result.due.again and result.ran is not None)
+    outcome = _after_rechecks(plan, state, command, again) if again else outcome_of(plan, state, command)
+    due = outcome.unchecked or tuple(checks_shown(plan, state, command, outcome) if state.checks else ())
+    return RunChecks(due) if due else outcome
+
+
+def _after_rechecks(
+    plan: Plan, state: RunState, command: Answerable, again: tuple[e.CheckRan, ...]
+) -> Decided | Refusal:
+    """Decide a command after checks were run again, because the files they held for have changed.
+
+    A question that is open is put again with the new result; nothing else of the call is done. One that
+    failed holds the call up.
+    """
+    failed = [ran for ran in again if not ran.passed]
+    if failed and not state.preferences.never_stops:
+        return _held_by_check(plan, state, command, again, failed)
+    draft = Draft(plan, state, command.policy, command.now)
+    draft.record(*again, *map(check_gap, failed))
+    opened = state.open
+    found = find_gate(plan, state, opened.gate) if opened is not None else None
+    if opened is not None and found is not None:
+        question = question_of(plan, draft.state, found.gate, found.confirms)
+        if question.digest != opened.shown:
+            draft.show(NeedAnswer(opened.key, found.gate, command.now, found.confirms), opened.agent)
+            text = f"Files have changed since checkpoint '{opened.gate}' was put. Its checks were run again, "
+            text += "and it is asked again with their results. Nothing else of the call was done."
+            if command.policy.exits != "taken":
+                return Refusal(Code.CHECKED_AGAIN, {"reason": text}, tuple(draft.events))
+            draft.notice("ASKED_AGAIN", text)
+            return draft.decided()
+    return kept_with(outcome_of(plan, draft.state, command), tuple(draft.events))
+
+
+def _held_by_check(
+    plan: Plan,
+    state: RunState,
+    command: Answerable,
+    again: tuple[e.CheckRan, ...],
+    failed: list[e.CheckRan],
+) -> Decided | Refusal:
+    """Hold up a command because a check has failed that a question shows."""
+    if command.policy.exits != "taken":
+        return replace(check_refusal(failed[0]), kept=again)
+    blockers = ordered(map(failed_check, failed))
+    performed = e.ValidationPerformed(failed[0].key, False, blockers)
+    return Decided((performed, *again), state, awaited(plan, state, command.policy), blockers)
 
 
 def outcome_of(plan: Plan, state: RunState, command: Command) -> Decided | Refusal:

@@ -5,7 +5,7 @@ One model of reasons serves all modes: what blocks a guided run is a recorded ga
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import get_args
 
 from msgspec import Struct
@@ -26,10 +26,12 @@ from interlock.core.engine.decisions import (
     waits_for_user,
 )
 from interlock.core.engine.gates import question_of
+from interlock.core.engine.run_checks import check_gap, check_refusal, checks_of, failed_check, unrun_check
 from interlock.core.json_schema import artifact_violations
 from interlock.core.run import events as e
 from interlock.core.run.commands import Decision, Terms
-from interlock.core.run.outcomes import Awaited, NeedAnswer, NeedStep
+from interlock.core.run.due_checks import CheckResult, DueCheck
+from interlock.core.run.outcomes import Awaited, NeedAnswer, NeedStep, Refusal
 from interlock.core.run.output import Output
 from interlock.core.run.questions import Question, Unanswered
 from interlock.core.run.reasons import (
@@ -72,7 +74,8 @@ class Verdict(Struct, frozen=True):
     """Reasons that stop the step, reasons that are only disclosed, and the user's answers that it needs.
 
     `unanswered` are the questions that stop it, where nothing else does; `handed_in` is what came of that
-    which the step requires: kinds of artifacts, and names.
+    which the step requires: kinds of artifacts, and names. `ran` are the checks that were run for it,
+    `unchecked` those that must run before it is known whether it is done.
     """
 
     stopping: tuple[Blocker, ...] = ()
@@ -80,10 +83,21 @@ class Verdict(Struct, frozen=True):
     answers: tuple[e.GateResolved, ...] = ()
     unanswered: tuple[Unanswered, ...] = ()
     handed_in: tuple[str, ...] = ()
+    ran: tuple[e.CheckRan, ...] = ()
+    unchecked: tuple[DueCheck, ...] = ()
+
+    @property
+    def check_refusal(self) -> Refusal | None:
+        """Refuse a step because a check has failed; None if none has."""
+        failed = next((ran for ran in self.ran if not ran.passed), None)
+        return None if failed is None else check_refusal(failed)
 
     @property
     def rejections(self) -> tuple[e.GateResolved, ...]:
         return tuple(answer for answer in self.answers if answer.option == REJECT)
+
+
+NOTHING_LACKS = Verdict()
 
 
 def examine(
@@ -94,6 +108,7 @@ def examine(
     output: Output,
     terms: Terms,
     decisions: Mapping[str, Decision] = {},
+    checked: Sequence[CheckResult] = (),
     *,
     now: int = 0,
     client: str = "",
@@ -122,12 +137,21 @@ def examine(
     own = _own_questions(
         plan, state, step, key, terms, decisions, output, now=now, client=client, offered=offered
     )
+    ran, unchecked = checks_of(plan, step, key, scope, checked)
+    failed = [result for result in ran if not result.passed]
+    if state.preferences.never_stops:
+        gaps += map(check_gap, failed)
+    else:
+        stopping += map(failed_check, failed)
+    if unchecked and not (stopping or own.stopping):
+        return Verdict((unrun_check(step, unchecked[0]),), unchecked=unchecked)
     return Verdict(
         ordered((*stopping, *own.stopping)),
         (*gaps, *own.gaps),
         own.answers,
         () if stopping else own.unanswered,
         tuple(_handed_in(step, output, known)),
+        ran,
     )
 
 

@@ -9,6 +9,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from interlock.core.run.channels import Channel, Strength
+from interlock.core.run.due_checks import CheckResult
 from interlock.core.run.output import Output
 from interlock.core.run.preferences import (
     DECISIONS,
@@ -91,7 +92,8 @@ class AcknowledgeStep(Struct, frozen=True):
     """Close the pending item. `decisions` are the user's own answers, by the digest of their question.
 
     `asks_by` is the channel by which the user can be asked now, `declined` are the digests of questions that
-    the user was asked for this call and did not answer. `reports` says whether a bare acknowledgement counts
+    the user was asked for this call and did not answer, `checked` what came of the checks that the core asked
+    for. `reports` says whether a bare acknowledgement counts
     as the agent's report of a confirmation. Here and in other commands, `reask` are new values of what a
     question owns, which is then asked again (rule 26), and `abandons` lets go of the children that still run
     (rule 35).
@@ -106,6 +108,7 @@ class AcknowledgeStep(Struct, frozen=True):
     decisions: Mapping[str, Decision] = {}
     asks_by: Channel | None = None
     declined: tuple[str, ...] = ()
+    checked: tuple[CheckResult, ...] = ()
     reports: bool = True
     client: str = ""
     abandons: bool = False
@@ -125,6 +128,7 @@ class EnterActivity(Struct, frozen=True):
     decisions: Mapping[str, Decision] = {}
     asks_by: Channel | None = None
     declined: tuple[str, ...] = ()
+    checked: tuple[CheckResult, ...] = ()
     client: str = ""
     abandons: bool = False
     reask: Variables = {}
@@ -142,6 +146,7 @@ class OpenCheckpoint(Struct, frozen=True):
     decisions: Mapping[str, Decision] = {}
     asks_by: Channel | None = None
     declined: tuple[str, ...] = ()
+    checked: tuple[CheckResult, ...] = ()
     client: str = ""
     reask: Variables = {}
 
@@ -168,6 +173,7 @@ class ResolveCheckpoint(Struct, frozen=True):
     decisions: Mapping[str, Decision] = {}
     asks_by: Channel | None = None
     declined: tuple[str, ...] = ()
+    checked: tuple[CheckResult, ...] = ()
     abandons: bool = False
     reask: Variables = {}
 

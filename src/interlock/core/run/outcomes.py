@@ -10,6 +10,7 @@ from msgspec import Struct
 
 from interlock.core.definition.workflow import Gate, Loop, Step
 from interlock.core.run.channels import Channel
+from interlock.core.run.due_checks import DueCheck
 from interlock.core.run.events import Event
 from interlock.core.run.notices import NO_NOTICES, Notices
 from interlock.core.run.questions import Question, Unanswered
@@ -92,13 +93,20 @@ class Done(Struct, frozen=True):
     """The run has ended."""
 
 
+class RunChecks(Struct, frozen=True):
+    """These checks must run first: the same command is then decided again with their results."""
+
+    checks: tuple[DueCheck, ...]
+
+
 Awaited: TypeAlias = NeedStep | NeedAnswer | NeedInput | NeedLoop | NeedExit | NeedEntry | Done
 
 
 class Decided(Struct, frozen=True):
     """Events to record, the state they lead to, and what the run waits for then.
 
-    `unanswered` are the questions of which an answer alone is missing, where something blocks.
+    Where something blocks, `unanswered` are the questions of which an answer alone is missing, `unchecked`
+    the checks of which the result is.
     """
 
     events: tuple[Event, ...]
@@ -107,6 +115,7 @@ class Decided(Struct, frozen=True):
     blockers: tuple[Blocker, ...] = ()
     notices: Notices = NO_NOTICES
     unanswered: tuple[Unanswered, ...] = ()
+    unchecked: tuple[DueCheck, ...] = ()
 
 
 class Ask(Struct, frozen=True):
@@ -156,13 +165,16 @@ class Code(StrEnum):
     VARIABLES_TOO_LARGE = "VARIABLES_TOO_LARGE"
     REASK_IMPOSSIBLE = "REASK_IMPOSSIBLE"
     GUARD_REFUSED = "GUARD_REFUSED"
+    CHECK_FAILED = "CHECK_FAILED"
+    CHECKED_AGAIN = "CHECKED_AGAIN"
 
 
 class Refusal(Struct, frozen=True):
     """Nothing was changed. Each surface turns code and data into its own sentence and next action (rule 40).
 
     `about` holds the names and values that the code is about; `kept` is recorded all the same, and `notices`
-    say what of the call was not. `unanswered` are the questions of which an answer alone is missing.
+    say what of the call was not. `unanswered` are the questions of which an answer alone is missing,
+    `unchecked` the checks of which the result is.
     """
 
     code: Code
@@ -170,6 +182,7 @@ class Refusal(Struct, frozen=True):
     kept: tuple[Event, ...] = ()
     notices: Notices = NO_NOTICES
     unanswered: tuple[Unanswered, ...] = ()
+    unchecked: tuple[DueCheck, ...] = ()
 
 
 def run_abandoned(how: Abandonment) -> Refusal:

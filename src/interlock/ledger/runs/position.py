@@ -14,7 +14,17 @@ from interlock.core.engine.settle import awaited
 from interlock.core.guard.audit import Audit
 from interlock.core.run.commands import Command, Decision, Terms
 from interlock.core.run.notices import NO_NOTICES, Notice, Notices, of_answers
-from interlock.core.run.outcomes import Ask, Awaited, Code, Decided, NeedAnswer, NeedInput, NeedStep, Refusal
+from interlock.core.run.outcomes import (
+    Ask,
+    Awaited,
+    Code,
+    Decided,
+    NeedAnswer,
+    NeedInput,
+    NeedStep,
+    Refusal,
+    RunChecks,
+)
 from interlock.core.run.preferences import Preferences
 from interlock.core.run.reasons import Blocker
 from interlock.core.run.state import RunState
@@ -93,7 +103,7 @@ class Position(Struct, frozen=True):
     def is_tip(self) -> bool:
         return tip_of(self.session, self.run) == self.node.node
 
-    def decide(self, command: Command) -> Decided | Refusal | Ask:
+    def decide(self, command: Command) -> Decided | Refusal | Ask | RunChecks:
         """Decide a command here; what the guard refuses is logged."""
         outcome = decide(self.plan, self.state, command, self.audit)
         if isinstance(outcome, Refusal) and outcome.code is Code.GUARD_REFUSED:
@@ -103,7 +113,7 @@ class Position(Struct, frozen=True):
     def decide_unasked(self, command: Command) -> Decided | Refusal:
         """Decide a command here for which nobody is asked."""
         outcome = self.decide(command)
-        assert not isinstance(outcome, Ask), "a command that cannot ask"
+        assert not isinstance(outcome, (Ask, RunChecks)), "a command that needs nobody"
         return outcome
 
     def surely_decide(self, command: Command) -> Decided:

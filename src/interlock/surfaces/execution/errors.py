@@ -13,7 +13,16 @@ from interlock.core.run.reasons import Blocker, BlockerCode, ContextKey, Contrac
 from interlock.core.values import Json
 from interlock.ledger.errors import LedgerError
 from interlock.surfaces.call import Reply
-from interlock.surfaces.refusals import INBOX, REPORT, Words, fields, only_the_user_answers, sentence, shape
+from interlock.surfaces.refusals import (
+    INBOX,
+    REPORT,
+    Words,
+    after_checks,
+    fields,
+    only_the_user_answers,
+    sentence,
+    shape,
+)
 from interlock.surfaces.tool import Tool
 
 FIND = "Use resume_session to find the run and continue from the token it returns, or start a new one."
@@ -38,6 +47,8 @@ def _next_action(refusal: Refusal) -> str:
             return f"Send in context: {shape(refusal.about)}."
         case Code.GUARD_REFUSED:
             return REPORT
+        case Code.CHECK_FAILED | Code.CHECKED_AGAIN:
+            return after_checks(refusal)
         case Code.REASK_IMPOSSIBLE:
             return (
                 "Send the call without reask to go on with what was decided. To ask anew, go back to a "
@@ -92,6 +103,8 @@ def suggested_fix(blocker: Blocker) -> str:
     """Say what to do about a blocker; what it points to decides which parameter is named."""
     pointer = blocker.pointer
     match blocker.code:
+        case BlockerCode.USER_ONLY_DEPENDENCY if blocker.requirement:
+            return "Tell the user, and end your turn. Then call again with the fresh ackToken."
         case BlockerCode.USER_ONLY_DEPENDENCY if blocker.waits_for_user:
             return (
                 "Tell the user to open the inbox (interlock inbox). Then call again with the fresh ackToken."

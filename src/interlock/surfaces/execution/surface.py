@@ -160,8 +160,8 @@ class ExecutionSurface(LedgerSurface):
             why, sent = params.abandon.strip(), params.context or {}
             abandon = AbandonRun(attempt.now, "agent", call.client.name, why, sent)
             return attempt.position.decide_unasked(abandon)
-        decided = decided_with_user(attempt.position, command, call)
-        if isinstance(decided, Elicit):
+        decided = decided_with_user(self.ledger, attempt.position, command, call)
+        if isinstance(decided, (Elicit, Wait)):
             return decided  # a call that only asks the user is not an attempt (rule 10)
         if isinstance(decided, Refusal) or not (params.waitSeconds and waits_for_the_user(decided)):
             return decided

@@ -33,7 +33,7 @@ from interlock.ledger.runs.shared_sessions import (
     numbered_answers,
 )
 from interlock.surfaces.arguments import check_context
-from interlock.surfaces.call import Call, Elicit, Outcome, Reply
+from interlock.surfaces.call import Call, Elicit, Outcome, Reply, Wait
 from interlock.surfaces.elicitation import decided_with_user
 from interlock.surfaces.gated import params as p
 from interlock.surfaces.gated.errors import next_action, words
@@ -178,7 +178,7 @@ class GatedSurface(LedgerSurface):
             if reread is not None:
                 return reread
         entered = self.shared.enter_activity(params, call)
-        if isinstance(entered, (Reply, Elicit)):
+        if isinstance(entered, (Reply, Elicit, Wait)):
             return entered
         if isinstance(entered, NotEntered):
             return self._not_entered(entered)
@@ -282,8 +282,8 @@ class GatedSurface(LedgerSurface):
             client=call.client.name,
             reask=params.reask or {},
         )
-        decided = decided_with_user(position, command, call)
-        if isinstance(decided, Elicit):
+        decided = decided_with_user(self.ledger, position, command, call)
+        if isinstance(decided, (Elicit, Wait)):
             return decided
         if isinstance(decided, Refusal):
             progress.refuse(sentence(decided), decided.kept, claims)
@@ -314,7 +314,7 @@ class GatedSurface(LedgerSurface):
         instance = find_gate(position.plan, position.state, params.checkpoint_id)
         gate = instance.gate if instance is not None else None
         decided = self.shared.resolve(progress, gate, params.checkpoint_id, params, call, claims)
-        if isinstance(decided, Elicit):
+        if isinstance(decided, (Elicit, Wait)):
             return decided
         if isinstance(decided, Refusal):
             return self._answered_before(progress, params, decided, claims)

@@ -13,7 +13,16 @@ from interlock.core.values import Json
 from interlock.ledger.errors import LedgerError
 from interlock.ledger.tokens.tokens import StateError
 from interlock.surfaces.call import Reply
-from interlock.surfaces.refusals import INBOX, REPORT, Words, names, only_the_user_answers, sentence, shape
+from interlock.surfaces.refusals import (
+    INBOX,
+    REPORT,
+    Words,
+    after_checks,
+    names,
+    only_the_user_answers,
+    sentence,
+    shape,
+)
 
 CODES: Mapping[Code, str] = {
     Code.DECISION_PENDING: "CHECKPOINT_BLOCKING",
@@ -66,6 +75,8 @@ def _next_action(refusal: Refusal) -> str:
             return f"Complete step '{about['pending_step']}' first."
         case Code.GUARD_REFUSED:
             return REPORT
+        case Code.CHECK_FAILED | Code.CHECKED_AGAIN:
+            return after_checks(refusal)
         case Code.REASK_IMPOSSIBLE:
             return (
                 "Send the action without reask to go on with what was decided. To ask anew, go back to a "

@@ -28,7 +28,7 @@ from interlock.surfaces.arguments import (
     read_output,
 )
 from interlock.surfaces.briefs import brief_fields
-from interlock.surfaces.call import Call, Elicit, Outcome, Refused, Reply
+from interlock.surfaces.call import Call, Elicit, Outcome, Refused, Reply, Wait
 from interlock.surfaces.elicitation import decided_with_user
 from interlock.surfaces.ledger_surface import LedgerSurface
 from interlock.surfaces.navigation import params as p
@@ -197,8 +197,8 @@ class NavigationSurface(LedgerSurface):
         position = attempt.position
         terms = self.ledger.terms(position.state)
         command = command_of(params, position, output, terms, attempt.now, call.client.name)
-        decided = decided_with_user(attempt.position, command, call)
-        if isinstance(decided, Elicit):
+        decided = decided_with_user(self.ledger, attempt.position, command, call)
+        if isinstance(decided, (Elicit, Wait)):
             return decided
         if isinstance(decided, Refusal):
             attempt.keep(decided.kept, evolved(attempt.state, decided.kept))

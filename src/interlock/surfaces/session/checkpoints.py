@@ -28,7 +28,7 @@ from interlock.ledger.runs.shared_sessions import (
 )
 from interlock.ledger.tokens.tokens import Pointer
 from interlock.surfaces.arguments import check_context
-from interlock.surfaces.call import Call, Elicit, Outcome, Reply
+from interlock.surfaces.call import Call, Elicit, Outcome, Reply, Wait
 from interlock.surfaces.elicitation import decided_with_user
 from interlock.surfaces.refusals import sentence
 from interlock.surfaces.session import params as p
@@ -81,8 +81,8 @@ class Checkpoints:
             client=call.client.name,
             reask=params.reask or {},
         )
-        decided = decided_with_user(position, command, call)
-        if isinstance(decided, Elicit):
+        decided = decided_with_user(self._ledger, position, command, call)
+        if isinstance(decided, (Elicit, Wait)):
             return decided
         if isinstance(decided, Refusal):
             return self._yielded_before(progress, params, decided, claims)
@@ -173,13 +173,13 @@ class Checkpoints:
             return self._tools.refuse_stale(progress)
         if not pointer.is_checkpoint_handle and pointer.attempt < position.state.answered:
             return self._answered_since(progress, params, gate)
-        decided: Decided | Refusal | Elicit = Refusal(Code.CHECKPOINT_NOT_ACTIVE)
+        decided: Decided | Refusal | Elicit | Wait = Refusal(Code.CHECKPOINT_NOT_ACTIVE)
         if position.state.abandoned is not None:
             decided = run_abandoned(position.state.abandoned)
         elif gate is not None and not _is_another(pointer, position.state):
             progress.calling = replace(progress.calling, about={"checkpoint": gate.id})
             decided = self._tools.resolve(progress, gate, gate.id, params, call)
-        if isinstance(decided, Elicit):
+        if isinstance(decided, (Elicit, Wait)):
             return decided
         if isinstance(decided, Refusal):
             return self._answered_before(progress, params, decided)

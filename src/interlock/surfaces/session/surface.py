@@ -17,7 +17,7 @@ from interlock.ledger.runs.children import Ancestor, ancestors, last_answer
 from interlock.ledger.runs.position import Position
 from interlock.ledger.runs.shared_sessions import Calling, session_token
 from interlock.surfaces.briefs import brief_fields
-from interlock.surfaces.call import Call, Elicit, Outcome, Reply
+from interlock.surfaces.call import Call, Elicit, Outcome, Reply, Wait
 from interlock.surfaces.ledger_surface import LedgerSurface
 from interlock.surfaces.recorded import repeatable
 from interlock.surfaces.session import params as p
@@ -108,7 +108,7 @@ class SessionSurface(LedgerSurface):
         initialActivity. Refused while a checkpoint is unanswered. Then get_activity.
         """
         entered = self.shared.enter_activity(params, call)
-        if isinstance(entered, (Reply, Elicit)):
+        if isinstance(entered, (Reply, Elicit, Wait)):
             return entered
         if isinstance(entered, NotEntered):
             return of_refusal(entered.refusal, words(entered.refusal), entered.progress.token)

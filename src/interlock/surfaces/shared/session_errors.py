@@ -13,7 +13,7 @@ from interlock.core.run.state import RunState
 from interlock.core.values import Json
 from interlock.ledger.errors import LedgerError
 from interlock.ledger.runs.position import Position
-from interlock.surfaces.refusals import REPORT, Words, names, sentence, shape
+from interlock.surfaces.refusals import REPORT, Words, after_checks, names, sentence, shape
 
 ASK_THE_USER = "Send the user's choice as option_id with respond_checkpoint."
 
@@ -146,6 +146,8 @@ def _next_action(refusal: Refusal) -> str:
             return "Present the checkpoint to the user, then respond with the user's choice."
         case Code.TIMER_RUNNING:
             return f"Wait, or ask the user. {ASK_THE_USER}"
+        case Code.CHECK_FAILED | Code.CHECKED_AGAIN:
+            return after_checks(refusal)
         case Code.NOT_AUTO_ADVANCING | Code.NOT_CONDITIONAL | Code.CONDITION_HOLDS:
             return ASK_THE_USER
         case Code.USER_MUST_DECIDE if "decided" in about:

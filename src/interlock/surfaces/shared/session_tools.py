@@ -34,7 +34,7 @@ from interlock.ledger.tokens.slots import slot
 from interlock.ledger.tokens.tokens import Pointer
 from interlock.surfaces.arguments import InvalidArgument, check_context, decoding_error
 from interlock.surfaces.briefs import brief_fields
-from interlock.surfaces.call import Call, Elicit, Outcome, Refused, Reply
+from interlock.surfaces.call import Call, Elicit, Outcome, Refused, Reply, Wait
 from interlock.surfaces.elicitation import decided_with_user
 from interlock.surfaces.recorded import body_of, live, replayed
 from interlock.surfaces.refusals import sentence
@@ -243,7 +243,9 @@ class SessionTools:
         next_action = "Go on from there with the session_token of this answer."
         return failure("STALE_TOKEN", text, next_action, about, progress.token)
 
-    def enter_activity(self, params: p.NextActivity, call: Call) -> Entered | NotEntered | Reply | Elicit:
+    def enter_activity(
+        self, params: p.NextActivity, call: Call
+    ) -> Entered | NotEntered | Reply | Elicit | Wait:
         """Decide `next_activity`; a repeated call returns its recorded reply, and nothing is recorded yet."""
         calling = Calling("next_activity", {"target": params.activity_id})
         progress = self.progress_call(params.session_token, calling, params.variables)
@@ -273,8 +275,8 @@ class SessionTools:
             decisions=position.decisions,
             client=call.client.name,
         )
-        decided = decided_with_user(position, command, call)
-        if isinstance(decided, Elicit):
+        decided = decided_with_user(self.ledger, position, command, call)
+        if isinstance(decided, (Elicit, Wait)):
             return decided
         if isinstance(decided, Refusal):
             progress.refuse(sentence(decided), decided.kept, claims)
@@ -341,7 +343,7 @@ class SessionTools:
         params: Answering,
         call: Call,
         claims: tuple[Claim, ...] = (),
-    ) -> Decided | Refusal | Elicit:
+    ) -> Decided | Refusal | Elicit | Wait:
         """Decide an answer to a gate: the user's own if there is one, else the one that the agent reports."""
         position = progress.position
         command = ResolveCheckpoint(
@@ -360,7 +362,7 @@ class SessionTools:
             variables=params.variables or {},
             decisions=position.decisions,
         )
-        return decided_with_user(position, command, call)
+        return decided_with_user(self.ledger, position, command, call)
 
     def record(
         self,

@@ -210,13 +210,13 @@ class SurfaceServer:
         except Saturated:
             return refuse_as_busy(surface)
 
-    async def _waited(self, ctx: Context, began: float, seconds: float) -> bool:
+    async def _waited(self, ctx: Context, began: float, seconds: float, message: str) -> bool:
         """Wait a second and report it; tell whether the call may wait on."""
         left = began + seconds - anyio.current_time()
         with anyio.move_on_after(min(LOOK_SECONDS, max(0.0, left))):
             await self._stopping.wait()
         waited = anyio.current_time() - began
-        await ctx.session.report_progress(round(waited, 1), seconds, "Waiting for the user's decision")
+        await ctx.session.report_progress(round(waited, 1), seconds, message)
         return waited < seconds and not self._stopping.is_set
 
     async def _result(self, ctx: Context, tool: str) -> JsonObject:
@@ -237,7 +237,11 @@ class SurfaceServer:
                         if not began:
                             began = anyio.current_time()
                             self._metrics.calls_waiting += 1
-                        call = replace(call, may_wait=await self._waited(ctx, began, outcome.seconds))
+                        seconds = outcome.seconds
+                        if outcome.works:
+                            seconds += anyio.current_time() - began
+                        may_wait = await self._waited(ctx, began, seconds, outcome.message)
+                        call = replace(call, may_wait=may_wait)
                     case Elicit() if is_modern(ctx):
                         return input_required(outcome)
                     case Elicit():

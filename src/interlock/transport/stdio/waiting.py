@@ -26,6 +26,7 @@ class WaitingTurn(Struct):
     seconds: float
     progress_token: int | str | None
     looked_at: float
+    message: str
 
 
 class Watch(Struct):
@@ -50,10 +51,14 @@ class WaitingTurns:
     def add(
         self, id: RequestId, wait: Wait, call: Call, params: Params, again: Callable[[Call], list[bytes]]
     ) -> list[bytes]:
-        """Let a call wait; one that waits already keeps its time. There is nothing to send yet."""
+        """Let a call wait; one that waits already keeps its time, but for work. Nothing is to be sent yet."""
+        now = self._clock()
         if id not in self._turns:
-            now = self._clock()
-            self._turns[id] = WaitingTurn(call, again, now, wait.seconds, progress_token(params), now)
+            token = progress_token(params)
+            self._turns[id] = WaitingTurn(call, again, now, wait.seconds, token, now, wait.message)
+        turn = self._turns[id]
+        if wait.works:
+            turn.seconds, turn.message = now - turn.began + wait.seconds, wait.message
         return []
 
     def __contains__(self, id: RequestId) -> bool:
@@ -95,7 +100,7 @@ class WaitingTurns:
             if answers or is_over:
                 self._turns.pop(id, None)
             elif turn.progress_token is not None:
-                params = progress_params(turn.progress_token, waited, turn.seconds)
+                params = progress_params(turn.progress_token, waited, turn.seconds, turn.message)
                 answers = [notification_line("notifications/progress", params)]
             lines += answers
         for watch in list(self._watches.values()):
@@ -114,7 +119,6 @@ def progress_token(params: Params) -> int | str | None:
             return None
 
 
-def progress_params(token: int | str, waited: float, seconds: float) -> Params:
+def progress_params(token: int | str, waited: float, seconds: float, message: str) -> Params:
     """Return the parameters of a notification about a call that waits."""
-    message = "Waiting for the user's decision"
     return {"progressToken": token, "progress": round(waited, 1), "total": seconds, "message": message}

@@ -1,0 +1,1 @@
+"""Running the commands of checks: the only room that starts what a workflow names."""

@@ -1,0 +1,105 @@
+"""The checks that a command needs: run where the user has trusted them, and said not to be where not."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from interlock.checks.command import NotStarted, arguments_of, run_command, unexpected
+from interlock.checks.files import digest_of_files
+from interlock.core.run.due_checks import CheckResult, DueCheck
+from interlock.core.run.events import CheckRan
+from interlock.ledger.decisions.trust import GivenTrust, trusted
+from interlock.ledger.git_context import observe
+from interlock.ledger.runs.position import Position
+
+if TYPE_CHECKING:
+    from interlock.ledger.ledger import Ledger
+
+NO_FOLDER = "this server runs no checks. Ask the user, who can start it with a folder to run them in."
+
+
+def check_result(ledger: Ledger, position: Position, due: DueCheck, *, may_wait: bool) -> CheckResult | None:
+    """Return what came of a check that is due, which is begun if need be; nothing while it runs."""
+    folder = ledger.settings.check_folder
+    if folder is None:
+        return CheckResult(due, _not_started(ledger, due, NO_FOLDER))
+    given = trusted(ledger.store, ledger.owner, folder, position.run.workflow_id, due.check.id)
+    if given is None or given.definition != due.definition:
+        return CheckResult(due, _not_started(ledger, due, _untrusted(position, due, given)))
+    if due.again and due.valid_for and digest_of_files(folder) == due.valid_for:
+        return CheckResult(due, None)
+    # What has blocked here before makes another key: a failed check is run anew for the next attempt.
+    attempts = len(position.loaded.blocked)
+    key = (position.session_id, position.node.node, attempts, due.key, due.definition)
+    known = ledger.jobs.passed.get(key)
+    if known is not None and known.tree and digest_of_files(folder) == known.tree:
+        return CheckResult(due, known)
+
+    def work(is_cancelled: Callable[[], bool]) -> CheckRan:
+        return _ran(due, folder, given, ledger.clock(), is_cancelled)
+
+    ran = ledger.jobs.result(key, work, may_wait=may_wait)
+    return None if ran is None else CheckResult(due, ran)
+
+
+def _ran(
+    due: DueCheck, folder: Path, given: GivenTrust, now: int, is_cancelled: Callable[[], bool]
+) -> CheckRan:
+    """Run a check that the user has trusted, and look at the project's files before and after."""
+    root = Path(os.path.realpath(folder))
+    before = digest_of_files(root)
+    by = f"{given.channel}:{given.by}"
+    try:
+        ended = run_command(due.check, root, is_cancelled)
+    except NotStarted as refused:
+        return _event(due, now, reason=str(refused), trusted_by=by)
+    wrong = unexpected(due.check, ended, root)
+    return CheckRan(
+        key=due.key,
+        check=due.check.id,
+        definition=due.definition,
+        argv=arguments_of(due.check.run),
+        folder=due.check.folder,
+        ended=ended.how,
+        at=now,
+        passed=ended.how == "exited" and not wrong,
+        exit=ended.exit,
+        duration_ms=ended.duration_ms,
+        output=ended.output,
+        output_digest=ended.output_digest,
+        head=next((seen.value for seen in observe(root) if seen.key == "git_head_sha"), ""),
+        tree_before=before,
+        tree_after=digest_of_files(root),
+        reason=wrong,
+        trusted_by=by,
+    )
+
+
+def _not_started(ledger: Ledger, due: DueCheck, reason: str) -> CheckRan:
+    return _event(due, ledger.clock(), reason=reason)
+
+
+def _event(due: DueCheck, now: int, *, reason: str, trusted_by: str = "") -> CheckRan:
+    return CheckRan(
+        due.key,
+        due.check.id,
+        due.definition,
+        arguments_of(due.check.run),
+        due.check.folder,
+        "not_started",
+        now,
+        reason=reason,
+        trusted_by=trusted_by,
+    )
+
+
+def _untrusted(position: Position, due: DueCheck, given: GivenTrust | None) -> str:
+    """Say what is to be trusted, and that only the user can."""
+    changed = (
+        "it has changed since the user trusted it" if given is not None else "the user has not trusted it"
+    )
+    command = f"interlock trust {position.run.workflow_id}"
+    return f"{changed}: {due.check.run}. Ask the user to run `{command}`, and end your turn."

@@ -132,5 +132,8 @@ CASES: dict[str, dict[str, str]] = {
     "IL517": {"w/workflow.yaml": FLOW, "w/activities/a.yaml": ACT.replace("Do it.", "D, checkpoint: g, sets: [v]") + "checkpoints:\n  - {id: §g, name: G, message: 'M {{v}}', options: [{id: x, effect: {transitionTo: a}}]}\n"},
     "IL518": {**activity(""), "interlock.yaml": "places: {§w/a/g: end}\n"},
     "IL519": step("prompt: P, sets: §[checks]"),
+    "IL520": step("prompt: P, checks: [{id: tests, run: §'pytest \"'}]"),
+    "IL521": step("prompt: P, checks: [{id: tests, run: §'pytest | tail'}]"),
+    "IL522": {"w.yaml": HEAD + "steps:\n  - {id: ask, title: A, prompt: §'Do {{checks.tests}}.'}\n"},
     "IL511": step("prompt: P, output: {kind: k, schema: {required: [a]}, example: §{b: 1}}"),
 }  # fmt: skip

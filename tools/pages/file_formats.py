@@ -40,6 +40,8 @@ HEADINGS: Mapping[str, str] = {
     "When": "Consequence level",
     "Then": "Consequence effect",
     "UserInputSource": "User input",
+    "CheckSource": "Check",
+    "ExpectationSource": "Check result",
     "ActionSource": "Action",
     "TriggerSource": "Trigger",
     "Delegation": "Delegation",

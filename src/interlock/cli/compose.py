@@ -14,6 +14,7 @@ from msgspec.structs import replace
 from interlock.authoring.library import BUNDLED, Library
 from interlock.authoring.sources.sources import Source, SourceKind
 from interlock.cli.config import BadConfig, Config, project_at, resolve, work_folder
+from interlock.core.principals import LOCAL
 from interlock.core.run.preferences import PRESETS
 from interlock.ledger.ledger import Ledger
 from interlock.ledger.settings import Settings
@@ -109,13 +110,17 @@ def _ledger_on(store: Store, config: Config, folder: Path | None) -> Ledger:
 
 
 def settings_of(config: Config, folder: Path | None) -> Settings:
-    """Return what sessions copy at their start. `folder` is the one worked in where no project is named."""
+    """Return what sessions copy at their start. `folder` is the one worked in where no project is named.
+
+    Checks run there for the local user; a server of many clients names folders for whom it runs them.
+    """
+    project = Path(config.project) if config.project else folder
     return Settings(
         preferences=PRESETS[config.mode or "guided"],
         preferences_fixed=config.mode is not None,
         terms=config.terms,
-        project=Path(config.project) if config.project else folder,
-        check_folder=Path(config.project) if config.project else folder,
+        project=project,
+        check_folders={LOCAL.name: project} if project else {},
         retention_days=config.retention_days,
         stale_hours=config.stale_hours,
         console_url=config.console_url.rstrip("/"),

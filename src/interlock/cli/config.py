@@ -26,12 +26,13 @@ from interlock.core.run.surface_policy import SurfaceName
 from interlock.core.values import Json
 from interlock.store.sqlite.schema import FILE
 
-LISTS = ("workflows", "disable-tools", "allowed-hosts", "trusted-proxies")
+LISTS = ("workflows", "disable-tools", "allowed-hosts", "trusted-proxies", "check-folders")
 FOR_SERVE = (
     "host",
     "port",
     "allowed-hosts",
     "trusted-proxies",
+    "check-folders",
     "rate-limit",
     "concurrency-limit",
     "oauth-issuer",
@@ -72,6 +73,7 @@ class Config(Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"):
     port: Annotated[int, msgspec.Meta(ge=0, le=65_535)] = 8750
     allowed_hosts: tuple[str, ...] = ()
     trusted_proxies: tuple[str, ...] = ()
+    check_folders: tuple[str, ...] = ()
     rate_limit: float = 100.0
     concurrency_limit: int = 256
     retention_days: Annotated[int, msgspec.Meta(ge=0)] = RETENTION_DAYS

@@ -28,6 +28,7 @@ COMMANDS = {
         "init",
         "convert",
         "source",
+        "trust",
     ),
     "Sessions": (
         "sessions",

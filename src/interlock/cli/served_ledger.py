@@ -11,10 +11,12 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache, wraps
 from importlib.metadata import version
+from pathlib import Path
 from typing import ParamSpec, TypeVar
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from interlock import __version__
 from interlock.authoring.library import Library
@@ -122,6 +124,17 @@ def unavailable_told(call: Callable[P, T]) -> Callable[P, T]:
     return told
 
 
+def check_folders(config: Config) -> dict[str, Path]:
+    """Return where checks run for whom: nowhere, unless the server was started with a folder for them."""
+    folders: dict[str, Path] = {}
+    for argument in config.check_folders:
+        owner, separator, path = argument.partition("=")
+        if not separator or not Path(path).is_dir():
+            raise BadConfig(f"check-folders: '{argument}' is not PRINCIPAL=FOLDER with a folder that exists")
+        folders[owner] = Path(path)
+    return folders
+
+
 class OwnedBackend:
     """What surfaces of one principal are built on."""
 
@@ -144,6 +157,7 @@ class ServedLedger:
         self._config = config
         self._disabled = frozenset(config.disable_tools)
         self._ledger = ConfiguredBackend(config).ledger()
+        self._ledger.settings = replace(self._ledger.settings, check_folders=check_folders(config))
         self.tokens = AccessTokens(config.folder)
         self._surface = lru_cache(MOST_SURFACES)(self._built)
         surfaces = [build_surface(name, OwnedBackend(self._ledger, LOCAL.name)) for name in SURFACES]

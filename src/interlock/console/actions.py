@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -12,6 +13,7 @@ from msgspec.structs import astuple, replace
 from interlock.console.answers import Answer, answer_to, refused
 from interlock.console.run_pages import KeepRequest, RemoveRequest, ViewRequest, keep_runs, remove_runs
 from interlock.console.session_pages import fork_text
+from interlock.console.trust_pages import trust_page
 from interlock.core.principals import Principal
 from interlock.core.run.channels import Channel
 from interlock.core.run.outcomes import Refusal
@@ -19,6 +21,7 @@ from interlock.core.run.output import Output
 from interlock.core.run.preferences import PRESETS, Mode
 from interlock.ledger.decisions.inbox import AskedQuestion, decide_question
 from interlock.ledger.decisions.modes import set_session_mode
+from interlock.ledger.decisions.trust import give_trust, take_trust_back
 from interlock.ledger.decisions.user_pin import has_pin, pin_matches
 from interlock.ledger.ledger import Ledger
 from interlock.ledger.queries.status import Shown, find_session, handle_of, session_status
@@ -88,6 +91,19 @@ class AbandonRequest(Shown, frozen=True, forbid_unknown_fields=True):
     reason: str = ""
 
 
+class TrustRequest(Shown, frozen=True, forbid_unknown_fields=True):
+    """A check to be run by the server from now on, exactly as it was on the screen; or no longer."""
+
+    workflow: str
+    check: str
+    definition: str
+    folder: str
+    session_id: str = ""
+    owner: str = ""
+    revoke: bool = False
+    pin: str = ""
+
+
 class Actions:
     """Carries out what people ask for, each with the ledger of the session's owner."""
 
@@ -106,6 +122,7 @@ class Actions:
             "keep": (KeepRequest, self.keep),
             "remove": (RemoveRequest, self.remove),
             "view": (ViewRequest, self.view),
+            "trust": (TrustRequest, self.trust),
         }
         if name == "import":
             return self.import_session(principal, body)
@@ -149,6 +166,22 @@ class Actions:
             return None
         self._wrong_pins[name] = [*wrong, now]
         return refused(403, "PIN_WRONG", "That is not your PIN.", "Enter it again.")
+
+    def trust(self, principal: Principal, request: TrustRequest) -> Answer:
+        """Trust a command as it was shown, or take that back; one that has changed is shown again."""
+        if (refusal := self.decision_refused(principal, request.pin)) is not None:
+            return refusal
+        ledger = self._ledger.of(request.owner or principal.name, principal.name)
+        page = trust_page(ledger, request.workflow, request.session_id)
+        shown = next((check for check in page.checks if check.check.id == request.check), None)
+        if shown is None or (shown.definition, page.folder) != (request.definition, request.folder):
+            message = "The check is not as it was shown."
+            return refused(409, "CHECK_CHANGED", message, "Reload the page and read it again.")
+        if request.revoke:
+            take_trust_back(ledger, shown, Path(page.folder))
+        else:
+            give_trust(ledger, shown, Path(page.folder), "console")
+        return answer_to(ActionDone(f"{request.check}: {'revoked' if request.revoke else 'trusted'}."))
 
     def note(self, principal: Principal, request: NoteRequest) -> Answer:
         """Keep a note with the session, where every later recap can show it."""

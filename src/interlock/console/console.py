@@ -19,6 +19,7 @@ from interlock.console.run_pages import exported_runs, number, removal_page, run
 from interlock.console.search_pages import search_page
 from interlock.console.session_pages import events_page, node_page, session_page
 from interlock.console.simulation import simulation_page
+from interlock.console.trust_pages import trust_page
 from interlock.console.workflow_pages import builtins_page, run_graph, workflow_page, workflows_page
 from interlock.core.principals import Principal
 from interlock.ledger.decisions.inbox import questions
@@ -145,6 +146,9 @@ class Console:
                 if isinstance(loaded, Diagnostic):
                     return not_loaded(loaded)
                 return answer_to(simulation_page(loaded, query.get("answers", "")))
+            case ["workflows", workflow_id, "checks"]:
+                owned = self._ledger.of(query.get("owner") or principal.name) if principal.decides else ledger
+                return answer_to(trust_page(owned, workflow_id, query.get("session", "")))
             case ["builtins"]:
                 return answer_to(builtins_page())
             case ["search"]:

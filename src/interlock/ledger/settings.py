@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 from msgspec import Struct
@@ -21,7 +22,12 @@ class Settings(Struct, frozen=True):
     terms: Terms = Terms()
     owner: str = "local"
     project: Path | None = None
-    check_folder: Path | None = None  # where checks run; a server of many clients has none unless it is named
+    check_folders: Mapping[str, Path] = {}  # where checks run, by owner: for whom there is none, none run
     retention_days: int = RETENTION_DAYS
     stale_hours: int = STALE_HOURS
     console_url: str = ""
+
+    @property
+    def check_folder(self) -> Path | None:
+        """The folder that checks of this owner run in."""
+        return self.check_folders.get(self.owner)

@@ -10,6 +10,7 @@ from msgspec import UNSET, Struct, UnsetType, field
 
 from interlock.authoring.compile import builtins as packs
 from interlock.authoring.compile import prompts
+from interlock.authoring.compile.checks import read_checks
 from interlock.authoring.compile.conditions import read_condition
 from interlock.authoring.compile.requirements import read_contracts, read_criteria
 from interlock.authoring.compile.templates import CONDITIONS, Templates, expand, filled_features
@@ -29,6 +30,7 @@ from interlock.authoring.filetypes.step_file import (
 from interlock.authoring.filetypes.type_check import name_of, read_as, unknown_fields
 from interlock.authoring.text.locations import Parsed, SourceLocation
 from interlock.authoring.text.markdown import titled
+from interlock.core.definition.checks import CommandCheck
 from interlock.core.definition.conditions import AllOf, Condition
 from interlock.core.definition.workflow import (
     Action,
@@ -85,6 +87,7 @@ class CompileDraft(Struct):
     settings: SourceSettings = DEFAULTS
     settings_at: SourceLocation | None = None
     listed_gates: dict[str, dict[str, str]] = field(default_factory=dict)
+    checks: dict[str, CommandCheck] = field(default_factory=dict)
 
     def for_activity(self, pages: Mapping[str, Parsed]) -> CompileDraft:
         """Return a draft for another activity of the same workflow, without the ids of the last one."""
@@ -142,7 +145,7 @@ def compile_item(raw: Json, at: SourceLocation, draft: CompileDraft) -> Iterator
                 yield loop
         case "gate" | "checkpoint":
             if (gate := compile_gate(raw, at, draft)) is not None:
-                yield gate
+                yield from with_checks(raw, gate, at, draft)
         case str(other) if other not in ITEM_TYPES:
             message = f"'{other}' is not one of {', '.join(ITEM_TYPES)}"
             draft.report.add("IL103", message, at / "type", one_of(other, ITEM_TYPES))
@@ -151,6 +154,25 @@ def compile_item(raw: Json, at: SourceLocation, draft: CompileDraft) -> Iterator
         case _:
             if (step := compile_step(raw, at, draft)) is not None:
                 yield step
+
+
+def with_checks(
+    raw: Mapping[str, Json], gate: Gate, at: SourceLocation, draft: CompileDraft
+) -> Iterator[Item]:
+    """Put the checks of a gate into a step before it, and let the gate's question show their results."""
+    source = read_as(GateSource, raw, at, draft.report)
+    wanted = source.checks if source is not None else ()
+    checks = read_checks(wanted, at / "checks", draft.checks, draft.report)
+    if not checks:
+        yield gate
+        return
+    step_id, text = unique_id("step", f"check-{gate.id}", at, draft), f"Have these checks pass: {gate.name}."
+    yield Step(
+        step_id, f"Checks before {gate.name}", (Fragment(text),), condition=gate.condition, checks=checks
+    )
+    shown = "".join(f"\n{check.id}: {{{{checks.{check.id}}}}}" for check in checks)
+    unshown = not any(f"checks.{check.id}" in gate.message for check in checks)
+    yield msgspec.structs.replace(gate, message=gate.message + shown) if unshown else gate
 
 
 def _compile_call(raw: Mapping[str, Json], at: SourceLocation, draft: CompileDraft) -> Iterator[Item]:
@@ -252,6 +274,7 @@ def compile_step(raw: Mapping[str, Json], at: SourceLocation, draft: CompileDraf
             UserInput(wanted.reason, wanted.question, wanted.key, wanted.non_assumable)
             for wanted in source.user_input
         ),
+        checks=read_checks(source.checks, at / "checks", draft.checks, report),
         hints=hints,
         hands_in=tuple(names),
         actions=(

@@ -696,6 +696,29 @@ _TABLE: tuple[tuple[str, str, Severity, str, str], ...] = (
         "rename the variable",
     ),
     (
+        "IL520",
+        "check that cannot run",
+        "error",
+        "A check has a command that cannot be split into words, a folder or file outside the project, or an "
+        "id that another check of the workflow has with another definition.",
+        "correct the check, or give it an id of its own",
+    ),
+    (
+        "IL521",
+        "shell syntax in a check",
+        "warning",
+        "Checks are run without a shell: pipes, redirections, variables and lists of commands have no "
+        "effect.",
+        "put the commands into a script or a make target, and run that",
+    ),
+    (
+        "IL522",
+        "unknown check",
+        "error",
+        "A text shows the result of a check that no step or checkpoint of the workflow has.",
+        "correct the name, or declare the check",
+    ),
+    (
         "IL601",
         "unknown name in a scenario",
         "error",

@@ -112,6 +112,19 @@ _STEPS: Mapping[type[Struct], Mapping[str, str]] = {
         "nonAssumable": "Why the choice must not be assumed. Outside guided mode a `needs_user_choice` "
         "without this is assumed, and the assumption is recorded.",
     },
+    steps.CheckSource: {
+        "id": "Names the check; texts show its result as `{{checks.ID}}`.",
+        "run": "The command, split into words as a shell would and run without one.",
+        "in": "The folder within the project to run it in.",
+        "timeout": "Seconds until it is ended.",
+        "expect": "What must come of it.",
+        "when": "The check is not run while this condition is false.",
+    },
+    steps.ExpectationSource: {
+        "exit": "The exit status.",
+        "stdout": "A text that the output has.",
+        "files": "Files of the project that are there afterwards.",
+    },
     steps.ActionSource: {
         "action": "`set` writes a variable; the others are instructions that the agent reads.",
         "target": "The variable that `set` writes, or what another action is about.",
@@ -164,6 +177,8 @@ _STEPS: Mapping[type[Struct], Mapping[str, str]] = {
         "`wr.assessment`.",
         "assessmentConsequences": "Levels of these assessments that do not let the step pass.",
         "userInput": "What only the user can give; the step waits for it.",
+        "checks": "Commands that the server runs when the step is done, and the names of checks that a "
+        "project defines in `.interlock/checks.yaml`. One that fails holds the step.",
         "functionDefinitions": "Functions that only this step knows.",
         "functionCalls": "Functions that the step calls; the prompt shows their definitions.",
         "functionReferences": "Functions that the step mentions, as `name` or `name()`; the prompt shows "
@@ -202,6 +217,8 @@ _GATES: Mapping[type[Struct], Mapping[str, str]] = {
         "`autoAdvanceMs` are both given, else `true`.",
         "defaultOption": "The option that is taken when the time is over, and in never-stop mode without an "
         "answer.",
+        "checks": "Checks that must pass before the question is put, which shows them; for a gate among the "
+        "steps.",
         "autoAdvanceMs": "Milliseconds to wait for an answer; the next call after that takes "
         "`defaultOption`, unless the gate is blocking.",
     },
@@ -461,6 +478,7 @@ _SCENARIOS: Mapping[type[Struct], Mapping[str, str]] = {
         "activities.",
         "outputs": "What the agent hands in, by step id; a list has one entry per visit.",
         "inputs": "Values for variables that a loop or an exit asks for.",
+        "checks": "Exit statuses by check id; nothing is run, and a check that is not named passes.",
         "expect": "What must come of the run.",
     },
     scenarios.OutputGiven: {

@@ -50,6 +50,7 @@ class Scenario(Camel, frozen=True):
     answers: Mapping[str, str | tuple[str, ...]] = {}
     outputs: Mapping[str, OutputGiven | tuple[OutputGiven, ...]] = {}
     inputs: Mapping[str, Json] = {}
+    checks: Mapping[str, int] = {}
     expect: Expected = Expected()
 
 
@@ -70,9 +71,14 @@ class ScenarioFile(Struct, frozen=True):
     def unknown_names(self, workflow: Workflow) -> list[Diagnostic]:
         """Report steps, gates and options that the workflow does not have."""
         report, gates = Report(), _gates(workflow)
+        checks = {check.id for check in workflow.checks()}
         steps = {step.id for activity in workflow.activities for step in activity.steps()}
         for index, scenario in enumerate(self.source.scenarios):
-            _check_names(scenario, self.location / "scenarios" / index, gates, steps, report)
+            at = self.location / "scenarios" / index
+            _check_names(scenario, at, gates, steps, report)
+            for name in scenario.checks.keys() - checks:
+                text, fix = f"no check is called '{name}'", did_you_mean(name, checks)
+                report.add("IL601", text, (at / "checks").key(name), fix)
         return list(report.diagnostics())
 
 

@@ -10,6 +10,7 @@ from typing import Annotated, Literal
 
 from msgspec import UNSET, Meta, Struct, UnsetType, field
 
+from interlock.core.definition.checks import CHECK_SECONDS
 from interlock.core.definition.workflow import (
     ActionKind,
     Capability,
@@ -152,6 +153,25 @@ class UserInputSource(Camel, frozen=True):
     non_assumable: NonAssumable | None = None
 
 
+class ExpectationSource(Camel, frozen=True):
+    """What a check must bring."""
+
+    exit: Annotated[int, Meta(ge=0, le=255)] = 0
+    stdout: str = ""
+    files: tuple[NonEmpty, ...] = ()
+
+
+class CheckSource(Camel, frozen=True):
+    """A command that the server runs before the step is done."""
+
+    id: Annotated[str, Meta(pattern=r"^[A-Za-z][A-Za-z0-9_-]{0,63}$")]
+    run: NonEmpty
+    folder: NonEmpty = field(default=".", name="in")
+    timeout: Annotated[int, Meta(ge=1, le=3600)] = CHECK_SECONDS
+    expect: ExpectationSource = ExpectationSource()
+    when: Json = None
+
+
 class ActionSource(Camel, frozen=True):
     """What happens when a step is done, or when an activity is entered or left."""
 
@@ -208,6 +228,7 @@ class StepSource(Camel, frozen=True):
     assessment_refs: tuple[str, ...] = ()
     assessment_consequences: tuple[Consequence, ...] = ()
     user_input: tuple[UserInputSource, ...] = ()
+    checks: tuple[NonEmpty | CheckSource, ...] = ()
     function_definitions: tuple[FunctionSource, ...] = ()
     function_calls: tuple[CallSource, ...] = ()
     function_references: tuple[str, ...] = ()
@@ -259,6 +280,7 @@ class GateSource(Camel, frozen=True):
     blocking: bool | None = None
     default_option: str | None = None
     auto_advance_ms: Annotated[int, Meta(ge=1)] | None = None
+    checks: tuple[NonEmpty | CheckSource, ...] = ()
 
 
 class ConditionSource(Camel, frozen=True):

@@ -96,7 +96,9 @@ def _row(item: Item, targets: Mapping[tuple[str, str], str]) -> Row:
     match item:
         case Step():
             inferred = f"by its text sets {', '.join(item.inferred)}" if item.inferred else ""
-            return Row("step", item.id, item.title, _joined(_when(item.condition), inferred))
+            checked = "".join(f"checked by {check.run or check.id}" for check in item.checks[:1])
+            checked += f" and {len(item.checks) - 1} more" if len(item.checks) > 1 else ""
+            return Row("step", item.id, item.title, _joined(_when(item.condition), inferred, checked))
         case Gate():
             choices = tuple(
                 DrawnOption(option.id, targets.get((item.id, option.id))) for option in item.options

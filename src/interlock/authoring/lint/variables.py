@@ -9,7 +9,7 @@ from interlock.authoring.compile.items import CompileDraft
 from interlock.authoring.diagnostics.codes import did_you_mean
 from interlock.authoring.text.locations import SourceLocation
 from interlock.core.definition.conditions import Condition, variables_of
-from interlock.core.definition.expressions import RESERVED
+from interlock.core.definition.expressions import CHECKS, RESERVED
 from interlock.core.definition.prompts import text_of
 from interlock.core.definition.workflow import Gate, Item, Loop, Step, Workflow, walk
 
@@ -58,8 +58,14 @@ def check_variables(workflow: Workflow, head: SourceLocation, draft: CompileDraf
             reported.add(name)
             message = f"nothing declares, sets or mentions the variable '{name}'"
             draft.report.add("IL507", message, location, did_you_mean(name, set_names))
+    checks = {check.id for check in workflow.checks()}
     for expression, location in _shown(workflow, draft):
-        name = expression.partition(".")[0]
+        name, _, member = expression.partition(".")
+        if name == CHECKS:
+            if member not in checks:
+                text = f"{{{{{expression}}}}}: there is no check '{member}'"
+                draft.report.add("IL522", text, location, did_you_mean(member, checks))
+            continue
         if name not in known:
             message = f"{{{{{expression}}}}}: nothing declares, sets or mentions the variable '{name}'"
             draft.report.add("IL513", message, location, did_you_mean(name, declared | set_names))

@@ -50,6 +50,11 @@ DISABLED: Mapping[Capability, str] = {
     "delegation": "Do not delegate to subagents: this workflow is to be done without it.",
     "web_browsing": "Do not browse the web: this workflow is to be done without it.",
 }
+CHECKED = "When this step is done, the server itself runs these checks; one that fails holds the step:"
+CLAIMED = (
+    "This project defines no command for these checks, so that the server runs none: run what applies "
+    "yourself, and say in your notes what you ran and what came of it. It is recorded as your claim:"
+)
 OPTIONAL = "This step is optional: do it if it helps here."
 UNASKED = "Only the user could answer this, and nobody is asked in this mode; state what you assume:"
 
@@ -135,6 +140,7 @@ def step_prompt(plan: Plan, state: RunState, step: Step) -> str:
     """Return the whole instruction of a step, with what the user said about the round before."""
     scope = plan.scope(state.variables)
     parts = [render(step.prompt, scope) or interpolate(step.description or step.title, scope)]
+    parts += checks_text(step)
     if produced := plan.produced(step, scope) if step.actions else {}:
         lines = [f"- `{name}`{choices and f': {choices}'}" for name, choices in choices_of(produced).items()]
         parts.append("\n".join([DECISIVE, *lines]))
@@ -149,6 +155,14 @@ def step_prompt(plan: Plan, state: RunState, step: Step) -> str:
     if state.remark is not None:
         parts.append(remark_text(state.remark))
     return "\n\n".join(parts)
+
+
+def checks_text(step: Step) -> list[str]:
+    """Say which commands the server runs when the step is done, and what it has only the agent's word for."""
+    run = [f"- {check.id}: `{check.run}`" for check in step.checks if check.run]
+    claimed = ", ".join(check.id for check in step.checks if not check.run)
+    lines = ["\n".join((CHECKED, *run))] if run else []
+    return [*lines, f"{CLAIMED} {claimed}."] if claimed else lines
 
 
 def choices_of(produced: Mapping[str, Sequence[Json]]) -> dict[str, str]:

@@ -10,6 +10,7 @@ import os
 from collections.abc import Iterator
 from hashlib import sha256
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 from msgspec import Struct
@@ -19,6 +20,9 @@ from interlock.core.definition.workflow import Workflow
 from interlock.core.hashing import check_digest
 from interlock.core.run.channels import Channel
 from interlock.store.protocol import SettingRow, Store
+
+if TYPE_CHECKING:
+    from interlock.ledger.ledger import Ledger
 
 PREFIX = "trust:"
 
@@ -53,11 +57,11 @@ class Trustable(Struct, frozen=True):
         return self.trusted is not None and not self.is_trusted
 
 
-def trustable(store: Store, owner: str, folder: Path, workflow: Workflow) -> Iterator[Trustable]:
-    """Yield the commands that a workflow would run, each once."""
+def trustable(ledger: Ledger, workflow: Workflow, folder: Path) -> Iterator[Trustable]:
+    """Yield the commands that a workflow would run in a folder, each once."""
     checks = {check.id: check for check in workflow.checks() if check.run}
     for check in checks.values():
-        known = trusted(store, owner, folder, workflow.id, check.id)
+        known = trusted(ledger.store, ledger.owner, folder, workflow.id, check.id)
         yield Trustable(workflow.id, check, check_digest(workflow.id, check), known)
 
 
@@ -68,27 +72,31 @@ def trusted(store: Store, owner: str, folder: Path, workflow: str, check: str) -
     return msgspec.json.decode(kept, type=GivenTrust) if kept else None
 
 
-def trust(store: Store, owner: str, given: GivenTrust) -> None:
-    """Keep that the user trusts a command."""
-    _set(store, owner, given, msgspec.json.encode(given).decode())
+def give_trust(ledger: Ledger, shown: Trustable, folder: Path, channel: Channel) -> GivenTrust:
+    """Keep that the user trusts a command exactly as it was shown, in this folder."""
+    given = GivenTrust(
+        shown.definition,
+        shown.workflow,
+        shown.check.id,
+        shown.check.run,
+        os.path.realpath(folder),
+        ledger.principal,
+        channel,
+        ledger.clock(),
+    )
+    _set(ledger, folder, shown, msgspec.json.encode(given).decode())
+    return given
 
 
-def distrust(store: Store, owner: str, given: GivenTrust) -> None:
-    """Take trust back."""
-    _set(store, owner, given, "")
+def take_trust_back(ledger: Ledger, shown: Trustable, folder: Path) -> None:
+    """Let a command no longer be trusted."""
+    _set(ledger, folder, shown, "")
 
 
-def all_trusted(store: Store, owner: str) -> list[GivenTrust]:
-    """Return everything that an owner has trusted."""
-    with store.reading() as reader:
-        rows = [row for row in reader.settings() if row.owner == owner and row.key.startswith(PREFIX)]
-    return [msgspec.json.decode(row.value, type=GivenTrust) for row in rows if row.value]
-
-
-def _set(store: Store, owner: str, given: GivenTrust, value: str) -> None:
-    key = _key(Path(given.folder), given.workflow, given.check)
-    with store.writing() as writer:
-        writer.set_setting(SettingRow(owner, key, value))
+def _set(ledger: Ledger, folder: Path, shown: Trustable, value: str) -> None:
+    key = _key(folder, shown.workflow, shown.check.id)
+    with ledger.store.writing() as writer:
+        writer.set_setting(SettingRow(ledger.owner, key, value))
 
 
 def _key(folder: Path, workflow: str, check: str) -> str:

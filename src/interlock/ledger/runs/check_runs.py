@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -28,7 +29,7 @@ def check_result(ledger: Ledger, position: Position, due: DueCheck, *, may_wait:
         return CheckResult(due, _not_started(ledger, due, NO_FOLDER))
     given = trusted(ledger.store, ledger.owner, folder, position.run.workflow_id, due.check.id)
     if given is None or given.definition != due.definition:
-        return CheckResult(due, _not_started(ledger, due, _untrusted(position, due, given)))
+        return CheckResult(due, _not_started(ledger, due, _untrusted(position, due, folder, given)))
     if due.again and due.valid_for and digest_of_files(folder) == due.valid_for:
         return CheckResult(due, None)
     # What has blocked here before makes another key: a failed check is run anew for the next attempt.
@@ -96,10 +97,10 @@ def _event(due: DueCheck, now: int, *, reason: str, trusted_by: str = "") -> Che
     )
 
 
-def _untrusted(position: Position, due: DueCheck, given: GivenTrust | None) -> str:
+def _untrusted(position: Position, due: DueCheck, folder: Path, given: GivenTrust | None) -> str:
     """Say what is to be trusted, and that only the user can."""
     changed = (
         "it has changed since the user trusted it" if given is not None else "the user has not trusted it"
     )
-    command = f"interlock trust {position.run.workflow_id}"
-    return f"{changed}: {due.check.run}. Ask the user to run `{command}`, and end your turn."
+    named = shlex.join(["interlock", "trust", position.run.workflow_id, "--project", str(folder)])
+    return f"{changed}: {due.check.run}. Ask the user to run `{named}`, and end your turn."

@@ -40,6 +40,12 @@ NOBODY = "interlock: nobody may call yet; `interlock auth add NAME` makes a toke
     multiple=True,
     help="A proxy, or a network of them, whose X-Forwarded-For and -Proto are believed; repeatable.",
 )
+@click.option(
+    "--check-folders",
+    metavar="NAME=FOLDER",
+    multiple=True,
+    help="Run the trusted checks of a principal in this folder; without it none are run; repeatable.",
+)
 @click.option("--rate-limit", type=float, metavar="N", help="Requests a second per principal; default: 100.")
 @click.option(
     "--concurrency-limit", type=int, metavar="N", help="Requests at a time per principal; default: 256."

@@ -1,0 +1,87 @@
+"""Compiles checks: commands that the server runs, or names of checks that a project defines."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import PurePosixPath
+
+from msgspec.structs import replace
+
+from interlock.authoring.compile.conditions import read_condition
+from interlock.authoring.diagnostics.codes import Report
+from interlock.authoring.filetypes.step_file import CheckSource
+from interlock.authoring.text.locations import SourceLocation
+from interlock.core.definition.checks import CommandCheck, Expectation
+from interlock.core.definition.workflow import Item, Loop, Step, Workflow
+
+_SHELL = re.compile(r"[|&;<>`]+|\$[({A-Za-z]")
+
+
+def read_checks(
+    sources: Sequence[str | CheckSource],
+    at: SourceLocation,
+    known: dict[str, CommandCheck],
+    report: Report,
+) -> tuple[CommandCheck, ...]:
+    """Read the checks of one step or gate; `known` are those of the workflow so far."""
+    checks = tuple(_read(source, at / index, report) for index, source in enumerate(sources))
+    for index, check in enumerate(checks):
+        if known.setdefault(check.id, check) != check or check in checks[:index]:
+            report.add("IL520", f"the check '{check.id}' is defined twice", at / index)
+    return checks
+
+
+def _read(source: str | CheckSource, at: SourceLocation, report: Report) -> CommandCheck:
+    if isinstance(source, str):
+        return CommandCheck(source)
+    for reason, field in _wrong(source):
+        report.add("IL520", reason, at / field)
+    if words := [word for word in _words(source.run) if _SHELL.search(word)]:
+        report.add("IL521", f"'{words[0]}' is passed to the command as it is: there is no shell", at / "run")
+    expected = Expectation(source.expect.exit, source.expect.stdout, source.expect.files)
+    condition = read_condition(source.when, at / "when", report)
+    return CommandCheck(source.id, source.run, source.folder, source.timeout, expected, condition)
+
+
+def _words(run: str) -> list[str]:
+    try:
+        return shlex.split(run)
+    except ValueError:
+        return []
+
+
+def _wrong(source: CheckSource) -> Iterator[tuple[str, str]]:
+    """Yield why a check could never run, and in which field."""
+    if not _words(source.run):
+        yield f"the command cannot be read: {source.run}", "run"
+    for name, field in ((source.folder, "in"), *((file, "expect") for file in source.expect.files)):
+        path = PurePosixPath(name)
+        if path.is_absolute() or ".." in path.parts:
+            yield f"'{name}' is not in the project folder", field
+
+
+def defined(workflow: Workflow, definitions: Mapping[str, CommandCheck]) -> Workflow:
+    """Return the workflow with the commands that a project gives to the checks it names."""
+    if not any(check.id in definitions for check in workflow.checks() if not check.run):
+        return workflow
+    activities = tuple(
+        replace(activity, items=_defined(activity.items, definitions)) for activity in workflow.activities
+    )
+    return replace(workflow, activities=activities)
+
+
+def _defined(items: tuple[Item, ...], definitions: Mapping[str, CommandCheck]) -> tuple[Item, ...]:
+    return tuple(
+        replace(item, body=_defined(item.body, definitions))
+        if isinstance(item, Loop)
+        else replace(item, checks=tuple(_definition(check, definitions) for check in item.checks))
+        if isinstance(item, Step)
+        else item
+        for item in items
+    )
+
+
+def _definition(check: CommandCheck, definitions: Mapping[str, CommandCheck]) -> CommandCheck:
+    return check if check.run else definitions.get(check.id, check)

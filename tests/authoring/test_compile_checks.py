@@ -1,0 +1,118 @@
+"""Checks in files: compiled in every format, drawn, simulated, and played by scenarios."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+
+from interlock.authoring.compile.checks import defined
+from interlock.authoring.graph.model import drawing_of
+from interlock.authoring.library import Library, Loaded, Source
+from interlock.authoring.simulate.findings import simulate
+from interlock.authoring.simulate.scenarios import run_file
+from interlock.core.definition.checks import CommandCheck, Expectation
+from interlock.core.definition.conditions import Compare
+from interlock.core.definition.workflow import Gate, Step
+
+FILE = """
+id: team.work
+name: Work
+version: 1.0.0
+steps:
+  - id: build
+    title: Build
+    prompt: Build it.
+    checks:
+      - {id: tests, run: "pytest -q 'a b'", in: app, timeout: 9, when: {var: code, equals: true},
+         expect: {exit: 1, stdout: passed, files: [out.txt]}}
+      - lint
+  - {id: review, type: gate, message: "Is it right? {{checks.tests}}", options: [{id: ok}]}
+"""
+GATED = """
+id: team.gated
+name: Gated
+version: 1.0.0
+steps:
+  - {id: build, title: Build, prompt: Build it.}
+  - id: review
+    type: gate
+    message: Is it right?
+    options: [{id: ok}]
+    checks: [{id: tests, run: make test}]
+"""
+SCENARIOS = """
+workflow: team.gated
+scenarios:
+  - {name: passes, answers: {review: ok}, expect: {path: [build, check-review, review]}}
+  - {name: fails, checks: {tests: 2}, expect: {end: blocked, path: [build, check-review]}}
+"""
+
+
+def loaded(tmp_path: Path, text: str, name: str) -> Loaded:
+    (tmp_path / f"{name}.yaml").write_text(text)
+    found = Library([Source("configured", tmp_path)]).load(f"team.{name}")
+    assert isinstance(found, Loaded), found
+    return found
+
+
+def test_a_check_has_all_of_its_fields(tmp_path: Path) -> None:
+    workflow = loaded(tmp_path, FILE, "work").workflow
+    step = workflow.activities[0].items[0]
+    assert isinstance(step, Step)
+    expected = Expectation(1, "passed", ("out.txt",))
+    condition = Compare("code", "equals", True)
+    tests = CommandCheck("tests", "pytest -q 'a b'", "app", 9, expected, condition)
+    assert step.checks == (tests, CommandCheck("lint"))
+
+
+def test_step_json_and_activity_files_have_checks_too(tmp_path: Path) -> None:
+    check = {"id": "tests", "run": "make test"}
+    step = {"id": "build", "title": "Build", "prompt": "Build it.", "checks": [check]}
+    raw = {"id": "team.json", "name": "W", "description": "D", "version": "1.0.0", "steps": [step]}
+    (tmp_path / "json.json").write_bytes(msgspec.json.encode(raw))
+    folder = tmp_path / "flow"
+    (folder / "activities").mkdir(parents=True)
+    (folder / "workflow.yaml").write_text("id: flow\nversion: 1.0.0\ntitle: W\ninitialActivity: a\n")
+    (folder / "activities" / "a.yaml").write_text(
+        "id: a\nname: A\nsteps:\n"
+        "  - {id: s, name: S, description: Do it., checks: [{id: tests, run: make test}]}\n"
+    )
+    library = Library([Source("configured", tmp_path)])
+    for name in ("team.json", "flow"):
+        found = library.load(name)
+        assert isinstance(found, Loaded), found
+        assert list(found.workflow.checks()) == [CommandCheck("tests", "make test")]
+
+
+def test_the_checks_of_a_gate_are_a_step_before_it_and_the_question_shows_them(tmp_path: Path) -> None:
+    _, step, gate = loaded(tmp_path, GATED, "gated").workflow.activities[0].items
+    assert isinstance(step, Step)
+    assert isinstance(gate, Gate)
+    assert (step.id, [check.run for check in step.checks]) == ("check-review", ["make test"])
+    assert gate.message == "Is it right?\ntests: {{checks.tests}}"
+
+
+def test_a_project_gives_named_checks_their_command(tmp_path: Path) -> None:
+    workflow = loaded(tmp_path, FILE, "work").workflow
+    given = defined(
+        workflow, {"lint": CommandCheck("lint", "ruff check ."), "other": CommandCheck("other", "x")}
+    )
+    assert [check.run for check in given.checks()] == ["pytest -q 'a b'", "ruff check ."]
+
+
+def test_a_step_is_drawn_with_its_checks(tmp_path: Path) -> None:
+    card = drawing_of(loaded(tmp_path, FILE, "work").workflow).cards[0]
+    assert "checked by pytest -q 'a b' and 1 more" in card.rows[0].note
+
+
+def test_a_workflow_with_checks_is_simulated_to_its_end(tmp_path: Path) -> None:
+    assert simulate(loaded(tmp_path, GATED, "gated").workflow).sound
+
+
+def test_scenarios_say_how_checks_end(tmp_path: Path) -> None:
+    (tmp_path / "gated.yaml").write_text(GATED)
+    (tmp_path / "gated.scenario.yaml").write_text(SCENARIOS)
+    ran = run_file(tmp_path / "gated.scenario.yaml", Library([]))
+    assert not ran.diagnostics
+    assert [outcome.differences for outcome in ran.outcomes] == [(), ()]

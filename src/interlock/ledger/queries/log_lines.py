@@ -98,6 +98,10 @@ def summary_of(event: Mapping[str, Json]) -> str:
             return f"{gate}: {event.get('option') or event['how']}, by {named(channel)}"
         case {"kind": "step_completed", "key": str(key)}:
             return step_label(key)
+        case {"kind": "check_ran", "check": check, "ended": str(ended)}:
+            how = f"exit {event.get('exit')}" if ended == "exited" else ended.replace("_", " ")
+            why = f": {event['reason']}" if event.get("reason") else ""
+            return f"{check} {'passed' if event.get('passed') else 'failed'}, run by the server, {how}{why}"
         case {"kind": "node_created", "node": node}:
             return (
                 f"{node} after {event['parent']}, {event['cause']}"

@@ -7,10 +7,12 @@ from pathlib import Path
 import msgspec
 
 from interlock.authoring.compile.checks import defined
+from interlock.authoring.found_checks import as_yaml, proposed_checks
 from interlock.authoring.graph.model import drawing_of
 from interlock.authoring.library import Library, Loaded, Source
 from interlock.authoring.simulate.findings import simulate
 from interlock.authoring.simulate.scenarios import run_file
+from interlock.authoring.text.yaml_plain import read_plain
 from interlock.core.definition.checks import CommandCheck, Expectation
 from interlock.core.definition.conditions import Compare
 from interlock.core.definition.workflow import Gate, Step
@@ -116,3 +118,40 @@ def test_scenarios_say_how_checks_end(tmp_path: Path) -> None:
     ran = run_file(tmp_path / "gated.scenario.yaml", Library([]))
     assert not ran.diagnostics
     assert [outcome.differences for outcome in ran.outcomes] == [(), ()]
+
+
+def test_a_changed_definition_of_the_project_is_noticed(tmp_path: Path) -> None:
+    (tmp_path / "flows").mkdir()
+    (tmp_path / "flows" / "work.yaml").write_text(FILE)
+    checks = tmp_path / ".interlock" / "checks.yaml"
+    checks.parent.mkdir()
+    library = Library([Source("configured", tmp_path / "flows")], tmp_path / "cache", checks=checks)
+
+    def lint() -> str:
+        found = library.load("team.work")
+        assert isinstance(found, Loaded), found
+        assert found.hash == library.hashes()["team.work"]
+        return next(check.run for check in found.workflow.checks() if check.id == "lint")
+
+    assert lint() == ""
+    checks.write_text("lint: ruff check .\n")
+    assert lint() == "ruff check ."
+    checks.write_text("lint: {run: make lint, in: app}\n")
+    assert lint() == "make lint"
+    checks.write_text("lint: 'a \"'\n")
+    broken = library.load("team.work")
+    assert not isinstance(broken, Loaded)
+    assert broken.code == "IL520"
+
+
+def test_checks_are_proposed_from_what_lies_in_a_project(tmp_path: Path) -> None:
+    assert proposed_checks(tmp_path) == {}
+    (tmp_path / "Cargo.toml").write_text("[package]\n")
+    assert proposed_checks(tmp_path) == {"tests": "cargo test", "build": "cargo build"}
+    (tmp_path / "package.json").write_text('{"scripts": {"test": "vitest", "lint": "eslint"}}')
+    assert proposed_checks(tmp_path) == {"tests": "npm test", "lint": "npm run lint", "build": "cargo build"}
+    (tmp_path / "pyproject.toml").write_text("[tool.pytest.ini_options]\n[tool.ruff]\n")
+    assert proposed_checks(tmp_path)["tests"] == "pytest -q"
+    (tmp_path / "Makefile").write_text("CHECK := 1\ntest:\n\tpytest\n")
+    assert proposed_checks(tmp_path)["tests"] == "make test"
+    assert read_plain(as_yaml({"tests": "make test"})) == {"tests": "make test"}

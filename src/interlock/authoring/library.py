@@ -13,6 +13,7 @@ from functools import cached_property
 from pathlib import Path
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from interlock.authoring.compile.ids import lookup_id
 from interlock.authoring.diagnostics.diagnostic import ABSENT, Diagnostic, in_reading_order
@@ -49,7 +50,8 @@ class Loaded(Struct, frozen=True):
 class Library:
     """Reads the sources when asked, and again when their files have changed.
 
-    `found` returns further sources on first use, so that starting up does not wait for them.
+    `found` returns further sources on first use, so that starting up does not wait for them. `checks` is the
+    file of the project that says what the checks run which workflows only name.
     """
 
     def __init__(
@@ -57,8 +59,10 @@ class Library:
         sources: Sequence[Source],
         cache_dir: Path | None = None,
         found: Callable[[], Iterable[Source]] = tuple,
+        checks: Path | None = None,
     ) -> None:
         self._named = sources
+        self._checks = checks
         self._found = found
         self._cache_dir = cache_dir
         self._scan: _Scan | None = None
@@ -66,14 +70,15 @@ class Library:
 
     @cached_property
     def _sources(self) -> list[_CompiledSource]:
-        sources = [*self._named, *self._found()]
+        sources = [replace(source, checks=self._checks) for source in (*self._named, *self._found())]
         ordered = sorted(sources, key=lambda source: PRECEDENCE.index(source.kind))
         return [_CompiledSource(source, Cache(self._cache_dir, source)) for source in ordered]
 
-    def add(self, sources: Iterable[Source]) -> None:
-        """Read these sources too from now on."""
+    def add(self, sources: Iterable[Source], checks: Path | None = None) -> None:
+        """Read these sources too from now on, and this file with the project's checks."""
         with self._lock:
             self._named, self._scan = [*self._named, *sources], None
+            self._checks = checks or self._checks
             self.__dict__.pop("_sources", None)
 
     @property
@@ -206,7 +211,7 @@ class _CompiledSource:
     def is_current(self) -> bool:
         """Tell whether the candidates that were found last are still all there are, and as they were."""
         records = self._records
-        if records is not None and self.source.kind == "bundled":
+        if records is not None and self.source.kind == "bundled" and self.source.checks is None:
             return True
         return (
             records is not None

@@ -25,6 +25,8 @@ from interlock.surfaces.call import Call, Outcome
 from interlock.surfaces.registry import UnknownTool, build_surface
 from interlock.surfaces.tool import Surface
 
+CHECKS_FILE = Path(".interlock", "checks.yaml")
+
 
 def library_of(config: Config) -> Library:
     """Collect all sources of workflows."""
@@ -37,7 +39,12 @@ def library_of(config: Config) -> Library:
         yield from plugins(config.folder / "cache" / "plugins.json")
         yield from clones(config.folder)
 
-    return Library(sources, config.folder / "cache", discovered)
+    return Library(sources, config.folder / "cache", discovered, checks_of(config))
+
+
+def checks_of(config: Config) -> Path | None:
+    """Return the file in which the project says what its checks run."""
+    return Path(config.project) / CHECKS_FILE if config.project else None
 
 
 def mounted_sources(config: Config) -> Iterator[Source]:
@@ -166,7 +173,7 @@ class ConfiguredBackend:
             print(f"interlock mcp: the project {project} is not used: {error}", file=sys.stderr)
             return
         self._config, self._ledger.settings = config, settings_of(config, self._folder)
-        self._ledger.library.add(added)
+        self._ledger.library.add(added, checks_of(config))
 
 
 def surface_of(config: Config, flags: Mapping[str, Any] = MappingProxyType({})) -> Surface:

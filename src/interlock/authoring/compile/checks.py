@@ -12,9 +12,11 @@ from msgspec.structs import replace
 from interlock.authoring.compile.conditions import read_condition
 from interlock.authoring.diagnostics.codes import Report
 from interlock.authoring.filetypes.step_file import CheckSource
+from interlock.authoring.filetypes.type_check import read_as
 from interlock.authoring.text.locations import SourceLocation
 from interlock.core.definition.checks import CommandCheck, Expectation
 from interlock.core.definition.workflow import Item, Loop, Step, Workflow
+from interlock.core.values import Json
 
 _SHELL = re.compile(r"[|&;<>`]+|\$[({A-Za-z]")
 
@@ -31,6 +33,22 @@ def read_checks(
         if known.setdefault(check.id, check) != check or check in checks[:index]:
             report.add("IL520", f"the check '{check.id}' is defined twice", at / index)
     return checks
+
+
+def read_definitions(raw: Json, at: SourceLocation, report: Report) -> dict[str, CommandCheck]:
+    """Read what a project's checks run, by name: a command, or an object with the fields of a check."""
+    if not isinstance(raw, Mapping):
+        report.add("IL102", "expected the names of checks, each with its command", at)
+        return {}
+    definitions: dict[str, CommandCheck] = {}
+    for name, value in raw.items():
+        fields = {"run": value} if isinstance(value, str) else value
+        if not isinstance(fields, Mapping):
+            report.add("IL102", f"expected the command of the check '{name}'", at / name)
+            continue
+        source = read_as(CheckSource, {**fields, "id": name}, at / name, report)
+        definitions |= {name: _read(source, at / name, report)} if source is not None else {}
+    return definitions
 
 
 def _read(source: str | CheckSource, at: SourceLocation, report: Report) -> CommandCheck:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from pathlib import Path
 
 import msgspec
 from msgspec import Struct
 
+from interlock.authoring.compile.checks import defined, read_definitions
 from interlock.authoring.compile.documents import Folder
 from interlock.authoring.compile.folders import compile_folder
 from interlock.authoring.compile.ids import check_id, is_reserved, mounted, mounted_id
@@ -60,6 +62,8 @@ def compile_unit(unit: Unit, source: Source) -> Compiled:
         return Compiled("", None, None, (), {}, tuple(stamps.values()))
     folder = Folder(reader, unit.home, head, *_settings(source, reader)) if head else None
     workflow = _compile_workflow(unit, source, folder) if folder else None
+    if workflow is not None and source.checks is not None:
+        workflow = _with_project_checks(workflow, source.checks, reader)
     declared = fields.get("id") if head is not None else _id_in(reader.text(unit.head) or "")
     is_declared = isinstance(declared, str) and declared != ""
     declared_id = str(declared) if is_declared else unit.path.stem
@@ -87,6 +91,17 @@ def _settings(source: Source, reader: SourceReader) -> tuple[SourceSettings, Sou
         return DEFAULTS, None
     at = SourceLocation(parsed)
     return read_as(SourceSettings, parsed.value, at, reader.report) or DEFAULTS, at
+
+
+def _with_project_checks(workflow: Workflow, path: Path, reader: SourceReader) -> Workflow | None:
+    """Give the checks that a workflow only names the commands of the project; a changed file is noticed."""
+    inside = reader.within(path.parent)
+    if all(check.run for check in workflow.checks()) or not inside.has(path):
+        return workflow
+    parsed = inside.parsed(path)
+    if parsed is not None:
+        workflow = defined(workflow, read_definitions(parsed.value, SourceLocation(parsed), reader.report))
+    return None if reader.report.failed else workflow
 
 
 def _attributed(diagnostic: Diagnostic, workflow_id: str, reader: SourceReader, unit: Unit) -> Diagnostic:

@@ -59,7 +59,7 @@ class Cache:
         self._folder: Path | None = None
         if folder is not None:
             # A source compiled by another compiler, or with other built-ins, is cached apart.
-            parts = (source.kind, str(source.path), source.namespace or "", _compiler())
+            parts = (source.kind, str(source.path), source.namespace or "", str(source.checks), _compiler())
             self._folder = folder / sha256("\0".join(parts).encode()).hexdigest()[:32]
 
     def records(self) -> dict[str, CacheRecord]:

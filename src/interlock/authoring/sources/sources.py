@@ -21,11 +21,15 @@ MOST_UNITS = 5_000
 
 
 class Source(Struct, frozen=True):
-    """A folder (or one file) of workflows; a namespace is what it is mounted under (rule 38)."""
+    """A folder (or one file) of workflows; a namespace is what it is mounted under (rule 38).
+
+    `checks` is the file in which the project says what the checks run that workflows only name.
+    """
 
     kind: SourceKind
     path: Path
     namespace: str | None = None
+    checks: Path | None = None
 
     @property
     def root(self) -> Path:

@@ -51,10 +51,7 @@ DISABLED: Mapping[Capability, str] = {
     "web_browsing": "Do not browse the web: this workflow is to be done without it.",
 }
 CHECKED = "When this step is done, the server itself runs these checks; one that fails holds the step:"
-CLAIMED = (
-    "This project defines no command for these checks, so that the server runs none: run what applies "
-    "yourself, and say in your notes what you ran and what came of it. It is recorded as your claim:"
-)
+CLAIMED = "Not run by the server, because the project defines no such check; what you report is your claim:"
 OPTIONAL = "This step is optional: do it if it helps here."
 UNASKED = "Only the user could answer this, and nobody is asked in this mode; state what you assume:"
 

@@ -138,6 +138,7 @@ def _items(effect: dict[str, Any]) -> tuple[list[Any], dict[str, Any]]:
     gate = filled(GateSource, id="ask", type="checkpoint")
     gate["options"] = [{**gate["options"][0], "id": "yes", "effect": effect}]
     inline = {**gate, "id": "inline", "type": "gate"}
+    del gate["checks"]  # only a gate among the steps has them
     nested = filled(LoopSource, id="nested", type="loop")
     nested["body"] = [filled(StepSource, id="deep", checkpoint=None), {**inline, "id": "deeper"}]
     return [filled(StepSource, id="do", type="step"), inline, nested], gate

@@ -22,7 +22,7 @@ from interlock.core.run.output import Output
 from interlock.core.run.state import RunState
 from interlock.core.variables.typed_values import sound
 from tools.search.adapter import LATER, NOW, Engine, Form, Position, Setting, answered
-from tools.search.compiled import ARTIFACT, compiled
+from tools.search.compiled import ARTIFACT, CHILD, compiled
 from tools.search.workflows import (
     END,
     START,
@@ -126,9 +126,9 @@ class Alphabet:
 
     def _agent_moves(self, position: Position) -> Iterator[Move]:
         if self.data.child and not position.state.children:
-            yield Move("start a child", c.StartChild("test.child", "child"))
+            yield Move("start a child", c.StartChild(CHILD, "child"))
         for delta in self.deltas if position.state.children else ():
-            child = c.ReturnChild("test.child", "child", completed=True, variables=delta)
+            child = c.ReturnChild(CHILD, "child", completed=True, variables=delta)
             yield Move(f"the child returns{_with(delta)}", child)
         match self.engine.setting.surface:
             case "execution":

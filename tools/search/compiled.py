@@ -19,6 +19,8 @@ from tools.search.workflows import (
     WorkflowData,
 )
 
+CHILD = "test.child"
+
 
 def compiled(data: WorkflowData) -> core.Workflow:
     """Build the workflow that the core runs."""
@@ -32,7 +34,7 @@ def compiled(data: WorkflowData) -> core.Workflow:
         description="",
         version="1.0.0",
         form="activities" if data.foreign else "steps",
-        activities=tuple(_activity(activity) for activity in data.activities),
+        activities=tuple(_activity(activity, begins=data.child) for activity in data.activities),
         initial=data.activities[0].id,
         variables=tuple(
             core.Variable(
@@ -44,7 +46,7 @@ def compiled(data: WorkflowData) -> core.Workflow:
     )
 
 
-def _activity(data: ActivityData) -> core.Activity:
+def _activity(data: ActivityData, *, begins: bool) -> core.Activity:
     transitions = tuple(
         core.Transition(leads.to, _condition(leads.when), default=leads.when is None and len(data.exits) > 1)
         for leads in data.exits
@@ -54,6 +56,7 @@ def _activity(data: ActivityData) -> core.Activity:
         name=data.id,
         items=tuple(_item(item) for item in data.items),
         transitions=transitions,
+        triggers=(core.Trigger(CHILD, pass_context=tuple(sorted(TYPES))),) if begins else (),
     )
 
 

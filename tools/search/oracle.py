@@ -114,13 +114,13 @@ class _Reading:
             self.judge("after-end", kind not in AFTER_THE_END, f"{kind} after the end")
         match kind:
             case "run_started":
-                seen.mode = event["preferences"].get("autonomy", "guided")
-                seen.policy = event.get("policy", "auto")
-                seen.strict = event.get("enforcement", "strict") == "strict"
+                self.start(event)
             case "preferences_changed":
                 seen.mode = event["effective"].get("autonomy", "guided")
             case "context_set":
                 self.take(event)
+            case "child_started":
+                self.pass_on(event.get("passed", {}))
             case "child_returned":
                 self.take({"delta": event.get("sets", {}), "source": "child"})
             case "activity_entered":
@@ -161,6 +161,17 @@ class _Reading:
                     self.judge("complete", seen.status == "complete", f"{text}, and the run is complete")
         for name, value in (event.get("restores", {}) | event.get("sets", {})).items():
             self.write(name, value)
+
+    def start(self, event: Event) -> None:
+        self.seen.mode = event["preferences"].get("autonomy", "guided")
+        self.seen.policy = event.get("policy", "auto")
+        self.seen.strict = event.get("enforcement", "strict") == "strict"
+
+    def pass_on(self, passed: Mapping[str, Any]) -> None:
+        """Judge what a child begins with: what is set in its parent, and no default."""
+        for name, value in passed.items():
+            text = f"{name} = {value!r} is passed on, and not set so in the parent"
+            self.judge("passed", self.seen.variables.get(name) != value, text)
 
     def judge(self, rule: str, wrong: bool, text: str) -> None:
         """Apply a rule: a breach is a violation at once."""

@@ -185,6 +185,17 @@ EXCEPTIONS = (
         "talked-away",
     ),
     PutBack(
+        "a default is passed on to a child",
+        "variables/inheritance.py",
+        "    names = [name for name in trigger.pass_context if name in known or name in owned]\n"
+        "    passed = {name: state.variables.get(name) for name in names}\n",
+        "    passed = {**plan.defaults, **state.variables}\n",
+        "while-plain",
+        Setting("session"),
+        "passed",
+        "child",
+    ),
+    PutBack(
         "a decline is forgotten",
         "engine/evolve.py",
         'return replace(state, declined={**state.declined, f"{state.activity}/{event.key}": event.channel})',

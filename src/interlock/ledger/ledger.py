@@ -24,6 +24,7 @@ from interlock.core.run.preferences import Preferences, SessionTerms, stricter
 from interlock.core.run.state import RunState
 from interlock.core.run.surface_policy import EXECUTION, SurfacePolicy
 from interlock.core.values import Json, Variables
+from interlock.core.variables.inheritance import Passed
 from interlock.ledger.attempt import Attempt, Replayed, request_digest
 from interlock.ledger.errors import LedgerError, error_of, not_healthy, response_lost, unknown_session
 from interlock.ledger.git_context import observe
@@ -37,7 +38,7 @@ from interlock.ledger.log.records import CallTraced, OutputAppended, SessionCrea
 from interlock.ledger.queries.indexing import index_batch
 from interlock.ledger.queries.run_words import named
 from interlock.ledger.runs.brief import Brief, brief
-from interlock.ledger.runs.children import Passed, begin_in_parent, passed_on
+from interlock.ledger.runs.children import begin_in_parent, passed_by
 from interlock.ledger.runs.drift import DriftCheck
 from interlock.ledger.runs.guarding import surely_decided
 from interlock.ledger.runs.pinned_workflows import PinDamaged, is_whole
@@ -188,7 +189,7 @@ class Ledger(Positions):
         `parent` is the run that triggers it, `activity` the one to begin with. Nothing is stored before
         `record_start`.
         """
-        passed = passed_on(parent, loaded.workflow.id) if parent is not None else Passed()
+        passed = passed_by(parent, loaded.workflow.id) if parent is not None else Passed()
         handle = new_handle() if within is None else within.handle
         if within is None:
             title = title_of({**context, **(passed or Passed()).variables}, loaded.workflow.name)

@@ -58,6 +58,7 @@ from interlock.core.run.reasons import ordered
 from interlock.core.run.state import RunState, instance
 from interlock.core.run.surface_policy import EXECUTION
 from interlock.core.values import Variables, set_names
+from interlock.core.variables.inheritance import Passed, passed_on
 from interlock.core.variables.roots import unset_in_question
 from interlock.core.variables.typed_values import sound
 from interlock.core.variables.writes import KEPT, owners, unowned
@@ -235,7 +236,9 @@ def _outcome(plan: Plan, state: RunState, command: Command) -> Decided | Refusal
         case StartChild() | ReturnChild() | AbandonRun() if state.finished:
             return Refusal(Code.RUN_FINISHED)
         case StartChild():
-            return _recorded(plan, state, e.ChildStarted(command.workflow, command.session, state.activity))
+            passed = passed_on(plan, state, command.workflow) or Passed()
+            child = (command.workflow, command.session, state.activity, passed.variables)
+            return _recorded(plan, state, e.ChildStarted(*child))
         case ReturnChild():
             declared = {variable.name for variable in plan.workflow.variables}
             known = declared & set_names(command.variables)

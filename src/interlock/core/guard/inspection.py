@@ -109,6 +109,8 @@ def _judged(hearing: Hearing, event: e.Event) -> Verdict:
             yield from writing.written(hearing, event)
         case e.CheckRan():
             yield from checking.ran(hearing, event)
+        case e.ChildStarted():
+            yield from writing.passed(hearing, event)
         case e.ChildReturned():
             yield from writing.inherited(hearing, event.sets)
             yield from writing.by_agent(hearing, event.sets)

@@ -50,6 +50,13 @@ def inherited(hearing: Hearing, delta: Variables) -> Verdict:
             yield I4(f"'{name}' is written, and a question of the parent owns it")
 
 
+def passed(hearing: Hearing, event: e.ChildStarted) -> Verdict:
+    """A child begins with what is set in its parent, and not with a default."""
+    for name, value in event.passed.items():
+        if hearing.audit.variables.get(name) != value:
+            yield I4(f"'{name}' is passed on to a child, and is not set so")
+
+
 def by_agent(hearing: Hearing, delta: Variables) -> Verdict:
     """An agent writes nothing that a question owns, or that only answers or the rounds of loops set."""
     yield from _of_rounds(hearing, delta, own_names(hearing.plan, hearing.audit) - _waited_for(hearing))

@@ -310,6 +310,7 @@ class ChildStarted(RunEvent, frozen=True, tag="child_started"):
     workflow: str
     session: str
     activity: str | None = None
+    passed: Mapping[str, Json] = {}  # what the child begins with
 
 
 class ChildReturned(RunEvent, frozen=True, tag="child_returned"):

@@ -13,8 +13,8 @@ from msgspec import Struct
 from interlock.core.run.commands import AbandonRun, Command, ReturnChild, StartChild
 from interlock.core.run.events import ActivityEntered, ChildReturned, ChildStarted, GateResolved
 from interlock.core.run.outcomes import Decided, Refusal
-from interlock.core.values import Variables, set_names
-from interlock.core.variables.writes import barred
+from interlock.core.values import Variables
+from interlock.core.variables.inheritance import Passed, passed_on
 from interlock.ledger.errors import LedgerError
 from interlock.ledger.log.chain import entries_of, logged
 from interlock.ledger.log.commit import Commit
@@ -26,36 +26,13 @@ from interlock.store.protocol import Changes, Reader, SessionRow, StoreConflict
 DEEPEST = 16
 
 
-class Passed(Struct, frozen=True):
-    """What a child begins with: variables of its parent, and which of them no agent may write."""
-
-    variables: Variables = {}
-    inherited: tuple[str, ...] = ()
-
-
-def passed_on(parent: Position, workflow_id: str) -> Passed | None:
-    """Return what the parent's activity passes to a child of this workflow; None if it triggers none.
-
-    A run that has ended begins no child.
-    """
+def passed_by(parent: Position, workflow_id: str) -> Passed | None:
+    """Return what the parent passes to a child of this workflow; a run that has ended begins none."""
     if parent.state.finished:
         how = "was abandoned" if parent.state.abandoned is not None else "has ended"
         message = f"Run {parent.run.run_id} {how}; it starts no child."
         raise LedgerError("CONFLICT", message, "Start the workflow without a parent.")
-    activity = parent.plan.workflow.activity(parent.state.activity)
-    if activity is None:
-        return None
-    triggers = [*activity.triggers, *(trigger for step in activity.steps() for trigger in step.triggers)]
-    trigger = next((trigger for trigger in triggers if trigger.workflow == workflow_id), None)
-    if trigger is None:
-        return None
-    known, owned = set_names(parent.state.variables), barred(parent.plan, parent.state)
-    passed = {  # null for what a question owns and nobody has set: the child does not come to know it either
-        name: parent.state.variables.get(name)
-        for name in trigger.pass_context
-        if name in known or name in owned
-    }
-    return Passed(passed, tuple(name for name in passed if name in owned))
+    return passed_on(parent.plan, parent.state, workflow_id)
 
 
 def begin_in_parent(parent: Position, child_id: str, workflow_id: str, principal: str, now: int) -> Changes:

@@ -16,22 +16,25 @@ from typing import Any
 import pytest
 
 from interlock.core.run.channels import OF_CHANNEL
+from interlock.ledger.evidence.signing import create_key
 from interlock.ledger.evidence.standalone import (
     GENESIS,
     STRENGTH,
     judged_files,
     link,
     path_of,
+    record_of,
     root_from,
     root_of,
 )
-from interlock.ledger.evidence.statements import stored_log, with_signature
+from interlock.ledger.evidence.statements import attestation, envelope, stored_log, with_signature
 from interlock.ledger.evidence.verification import verified_files
 from interlock.ledger.ledger import Ledger
 from interlock.ledger.log.chain import link as stored_link
 from support.harness import Bench
 from support.paths import ROOT, SOURCE
 from support.records import HEAD, Record, in_events, resealed, rewritten, walked, without
+from support.stored_databases import walk
 
 Forge = Callable[[Record], None]
 
@@ -371,6 +374,8 @@ STATEMENTS = [
     said("a head of another log", lambda s: s["log"].update(head="00" * 32), "LOG_OTHER"),
     said("a longer log", lambda s: s["log"].update(commits=99, events=999), "LOG_TRUNCATED"),
     said("another session", lambda s: s.update(session="sess_" + "a" * 26), "OTHER_SESSION"),
+    said("another owner", lambda s: s.update(owner="boss")),
+    said("stricter terms", lambda s: s["runs"][0].update(policy="user")),
     said("another git commit", lambda s: s.update(git="0" * 40)),
     said("a section is dropped", lambda s: s.pop("gaps"), "STATEMENT_UNREADABLE"),
     statement("another subject", lambda s: s["subject"][0]["digest"].update(gitCommit="00" * 20), "SUBJECT"),
@@ -533,6 +538,23 @@ def test_what_a_decision_says_of_itself(world: World) -> None:
     (subject,) = world.unchecked.statement["subject"]
     assert subject["digest"] == {"sha256": world.unchecked.statement["predicate"]["log"]["head"]}
     assert [gap["instance"] for gap in world.record.statement["predicate"]["gaps"]] == ["sure"]
+
+
+def test_sessions_of_every_surface_are_attested(bench: Bench, tmp_path: Path) -> None:
+    walk(bench)
+    ledger = bench.ledger()
+    with ledger.store.reading() as reader:
+        sessions = reader.session_ids("", 50)
+    surfaces = set()
+    for session in sessions:
+        log = stored_log(ledger.store, session)
+        key = create_key(tmp_path / session)
+        files = {"attestation": envelope(attestation(log), key)}
+        keys = {key.id: key.private.public_key().public_bytes_raw()}
+        (told,) = verified_files(ledger, files, keys)
+        assert told.wrong == ()
+        surfaces |= {run["surface"] for run in record_of(log)["runs"]}
+    assert surfaces >= {"execution", "navigation", "session"}
 
 
 def test_the_verifier_knows_the_strength_of_every_channel() -> None:

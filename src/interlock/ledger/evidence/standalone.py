@@ -88,6 +88,9 @@ SECTIONS: Mapping[str, tuple[str, Mapping[str, str]]] = {
         "preferences_changed",
         {"effective": "preferences", "policy": "policy", "enforcement": "enforcement", "channel": "channel"},
     ),
+    "divergences": ("divergence_recorded", {"reason": "reason", "summary": "summary"}),
+    "children": ("child_started", {"workflow": "workflow", "session": "session"}),
+    "returned": ("child_returned", {"session": "session", "outcome": "outcome"}),
     "imports": ("session_imported", {"up_to": "upTo"}),
     "repairs": ("repair_recorded", {"cut_events": "cutEvents", "kept_as": "keptAs", "reason": "reason"}),
 }
@@ -209,6 +212,8 @@ def record_of(log: Log) -> dict[str, Json]:
     policies, answers = dict(_policies(events)), [e for e in events if e.kind == "decision_recorded"]
     record: dict[str, Json] = {
         "session": log.session,
+        "owner": events[0].event.get("owner", ""),
+        "parent": events[0].event.get("parent_session") or "",
         "git": _git_commit(events),
         "log": log_of(log.commits),
         "runs": [run_of(events, e) for e in events if e.kind == "run_started"],
@@ -237,6 +242,9 @@ def run_of(events: Sequence[LoggedEvent], started: LoggedEvent) -> dict[str, Jso
         "workflow": started.event["workflow_id"],
         "workflowHash": started.event["workflow_hash"],
         "surface": started.event.get("surface", "execution"),
+        "policy": started.event.get("policy", "auto"),
+        "enforcement": started.event.get("enforcement", "strict"),
+        "autonomy": started.event["preferences"].get("autonomy", "guided"),
         "startedAt": started.event["at"],
         "status": ended[-1].get("status", "abandoned") if ended else "in_progress",
     }

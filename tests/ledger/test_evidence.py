@@ -128,6 +128,13 @@ def body(commit: int, before: str, after: str) -> Callable[[Any], None]:
     return edit
 
 
+def both(field: str, value: str) -> Callable[[list[Any]], list[Any]]:
+    """Change a field of the user's answer, and of the decision that it became."""
+    answer = in_events("decision_recorded", lambda e: e.update({field: value}))
+    decision = in_events("gate_resolved", lambda e: e.update({field: value}))
+    return lambda entries: decision(answer(entries))
+
+
 def swap(items: list[Any], one: int = 0, other: int = 1) -> None:
     items[one], items[other] = items[other], items[one]
 
@@ -298,8 +305,26 @@ LOGS = [
     log("without the question", without("question_shown"), "GUARD_REFUSED"),
     log("without the gap", without("gap_recorded"), "GUARD_REFUSED"),
     log("without the step", without("step_completed"), "GUARD_REFUSED"),
-    log("another option", in_events("gate_resolved", lambda e: e.update(option="no")), "LOG_OTHER"),
-    log("another remark", in_events("gate_resolved", lambda e: e.update(note="Ship!")), "LOG_OTHER"),
+    log("another option", both("option", "no"), "LOG_OTHER"),
+    log("another remark", both("note", "Ship!"), "LOG_OTHER"),
+    log(
+        "another option than the user's",
+        in_events("gate_resolved", lambda e: e.update(option="no")),
+        "ANSWER_MISSING",
+        "ANSWER_MISSING",
+    ),
+    log(
+        "another remark than the user's",
+        in_events("gate_resolved", lambda e: e.update(note="Ship!")),
+        "ANSWER_MISSING",
+        "ANSWER_MISSING",
+    ),
+    log(
+        "another answer of the user",
+        in_events("decision_recorded", lambda e: e.update(option="no")),
+        "ANSWER_MISSING",
+        "ANSWER_MISSING",
+    ),
     log(
         "another channel", in_events("gate_resolved", lambda e: e.update(channel="console")), "GUARD_REFUSED"
     ),

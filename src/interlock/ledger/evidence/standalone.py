@@ -188,6 +188,19 @@ def response_errors(commits: Sequence[Commit], responses: Iterable[Mapping[str, 
         yield Wrong("RESPONSE_MISSING", f"the response to attempt {attempt} on node {node} is missing")
 
 
+def answer_errors(commits: Sequence[Commit]) -> Iterator[Wrong]:
+    """Yield the user's answers that an agent's call used and that nobody had recorded before it."""
+    events = list(logged_in(commits))
+    answers = [logged for logged in events if logged.kind == "decision_recorded"]
+    calls = {logged.commit for logged in events if logged.kind == "advance_recorded"}
+    for logged in events:
+        if logged.kind == "gate_resolved" and logged.commit in calls:
+            channel = logged.event["channel"]
+            if STRENGTH.get(channel) == "user" and answer_to(logged, answers) is None:
+                text = f"event {logged.index}: the answer by '{channel}' was not recorded before it was used"
+                yield Wrong("ANSWER_MISSING", text)
+
+
 def logged_in(commits: Iterable[Commit]) -> Iterator[LoggedEvent]:
     """Yield the events of commits in their order."""
     for number, commit in enumerate(commits):
@@ -275,7 +288,7 @@ def entry_of(
 
 def answer_to(decision: LoggedEvent, answers: Sequence[LoggedEvent]) -> LoggedEvent | None:
     """Find the answer that the user recorded before the call that used it; a form's came with the call."""
-    fields = ("gate", "shown", "option", "channel")
+    fields = ("gate", "shown", "option", "channel", "note")
     wanted = [decision.event.get(field) for field in fields]
     earlier = (answer for answer in reversed(answers) if answer.index < decision.index)
     return next((a for a in earlier if [a.event.get(field) for field in fields] == wanted), None)
@@ -629,6 +642,7 @@ def judged_files(
             logs.append(log)
             wrong = (
                 *chain_errors(log.commits),
+                *answer_errors(log.commits),
                 *response_errors(log.commits, content["session"]["responses"]),
             )
             yield Judgement(file, "bundle", wrong, ())

@@ -17,6 +17,7 @@ from interlock.ledger.evidence.standalone import (
     Log,
     RecordUnreadable,
     Wrong,
+    answer_errors,
     attested_by,
     is_envelope,
     judgement,
@@ -51,7 +52,8 @@ def verified_session(ledger: Ledger, session_id: str) -> Verified:
     """Judge a session of the store: chain, rows, recorded responses, and every command by the guard."""
     finding = inspect(ledger.store, session_id, ledger.pins)
     if finding is None:
-        return Verified(session_id, "session")
+        unanswered = answer_errors(stored_log(ledger.store, session_id).commits)
+        return Verified(session_id, "session", tuple(map(str, unanswered)))
     return Verified(session_id, "session", (finding.reason, *finding.rows, *finding.violations))
 
 
@@ -90,8 +92,9 @@ def _bundle(file: str, raw: bytes) -> Verified:
     if isinstance(bundle, BundleRefused):
         return Verified(file, "bundle", (f"{bundle.code}: {bundle.message}",))
     commits, responses = msgspec.to_builtins((bundle.session.commits, bundle.session.responses))
+    wrong = (*answer_errors(commits), *response_errors(commits, responses))
     summary = summary_of(record_of(Log(bundle.session.meta.session_id, commits)))
-    return Verified(file, "bundle", tuple(map(str, response_errors(commits, responses))), (summary,))
+    return Verified(file, "bundle", tuple(map(str, wrong)), (summary,))
 
 
 def _statement(

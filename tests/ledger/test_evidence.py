@@ -342,6 +342,12 @@ LOGS = [
     log("without the check", without("check_ran"), "GUARD_REFUSED"),
     log("a failed check called passed", in_events("check_ran", lambda e: e.update(exit=1)), "GUARD_REFUSED"),
     log(
+        "a check that only the agent trusted",
+        in_events("check_ran", lambda e: e.update(trusted_by="agent:local")),
+        "CHECK_UNTRUSTED",
+        "CHECK_UNTRUSTED",
+    ),
+    log(
         "a check that nobody trusted", in_events("check_ran", lambda e: e.pop("trusted_by")), "GUARD_REFUSED"
     ),
     log(

@@ -155,7 +155,7 @@ def checked(bundle: Any) -> Any:
         head=HEAD,
         tree_before=files,
         tree_after=files,
-        trusted_by="cli",
+        trusted_by="cli:local",
     )
 
     def edited(entries: list[Any]) -> list[Any]:

@@ -188,16 +188,23 @@ def response_errors(commits: Sequence[Commit], responses: Iterable[Mapping[str, 
         yield Wrong("RESPONSE_MISSING", f"the response to attempt {attempt} on node {node} is missing")
 
 
-def answer_errors(commits: Sequence[Commit]) -> Iterator[Wrong]:
-    """Yield the user's answers that an agent's call used and that nobody had recorded before it."""
+def authority_errors(commits: Sequence[Commit]) -> Iterator[Wrong]:
+    """Yield what counts as a user's and is not: answers that nobody recorded, checks that no user trusted."""
     events = list(logged_in(commits))
     answers = [logged for logged in events if logged.kind == "decision_recorded"]
     calls = {logged.commit for logged in events if logged.kind == "advance_recorded"}
     for logged in events:
+        event, where = logged.event, f"event {logged.index}"
+        if logged.kind == "check_ran" and event.get("passed"):
+            channel = str(event.get("trusted_by", "")).partition(":")[0]
+            if STRENGTH.get(channel) != "user":
+                yield Wrong(
+                    "CHECK_UNTRUSTED", f"{where}: check '{event['check']}' ran without a user's trust"
+                )
         if logged.kind == "gate_resolved" and logged.commit in calls:
-            channel = logged.event["channel"]
-            if STRENGTH.get(channel) == "user" and answer_to(logged, answers) is None:
-                text = f"event {logged.index}: the answer by '{channel}' was not recorded before it was used"
+            is_users = STRENGTH.get(event["channel"]) == "user"
+            if is_users and answer_to(logged, answers) is None:
+                text = f"{where}: the answer by '{event['channel']}' was not recorded before it was used"
                 yield Wrong("ANSWER_MISSING", text)
 
 
@@ -642,7 +649,7 @@ def judged_files(
             logs.append(log)
             wrong = (
                 *chain_errors(log.commits),
-                *answer_errors(log.commits),
+                *authority_errors(log.commits),
                 *response_errors(log.commits, content["session"]["responses"]),
             )
             yield Judgement(file, "bundle", wrong, ())

@@ -17,8 +17,8 @@ from interlock.ledger.evidence.standalone import (
     Log,
     RecordUnreadable,
     Wrong,
-    answer_errors,
     attested_by,
+    authority_errors,
     is_envelope,
     judgement,
     log_in,
@@ -52,8 +52,8 @@ def verified_session(ledger: Ledger, session_id: str) -> Verified:
     """Judge a session of the store: chain, rows, recorded responses, and every command by the guard."""
     finding = inspect(ledger.store, session_id, ledger.pins)
     if finding is None:
-        unanswered = answer_errors(stored_log(ledger.store, session_id).commits)
-        return Verified(session_id, "session", tuple(map(str, unanswered)))
+        unfounded = authority_errors(stored_log(ledger.store, session_id).commits)
+        return Verified(session_id, "session", tuple(map(str, unfounded)))
     return Verified(session_id, "session", (finding.reason, *finding.rows, *finding.violations))
 
 
@@ -92,7 +92,7 @@ def _bundle(file: str, raw: bytes) -> Verified:
     if isinstance(bundle, BundleRefused):
         return Verified(file, "bundle", (f"{bundle.code}: {bundle.message}",))
     commits, responses = msgspec.to_builtins((bundle.session.commits, bundle.session.responses))
-    wrong = (*answer_errors(commits), *response_errors(commits, responses))
+    wrong = (*authority_errors(commits), *response_errors(commits, responses))
     summary = summary_of(record_of(Log(bundle.session.meta.session_id, commits)))
     return Verified(file, "bundle", tuple(map(str, wrong)), (summary,))
 

@@ -5,17 +5,22 @@ from __future__ import annotations
 from pathlib import Path
 
 import msgspec
+import pytest
 
 from interlock.authoring.compile.checks import defined
 from interlock.authoring.found_checks import as_yaml, proposed_checks
 from interlock.authoring.graph.model import drawing_of
-from interlock.authoring.library import Library, Loaded, Source
+from interlock.authoring.library import BUNDLED, Library, Loaded, Source
 from interlock.authoring.simulate.findings import simulate
 from interlock.authoring.simulate.scenarios import run_file
 from interlock.authoring.text.yaml_plain import read_plain
 from interlock.core.definition.checks import CommandCheck, Expectation
 from interlock.core.definition.conditions import Compare
+from interlock.core.definition.program import Plan
+from interlock.core.definition.prompts import step_prompt
 from interlock.core.definition.workflow import Gate, Step
+from interlock.core.run.state import RunState
+from support.harness import compile_cache
 
 FILE = """
 id: team.work
@@ -155,3 +160,22 @@ def test_checks_are_proposed_from_what_lies_in_a_project(tmp_path: Path) -> None
     (tmp_path / "Makefile").write_text("CHECK := 1\ntest:\n\tpytest\n")
     assert proposed_checks(tmp_path)["tests"] == "make test"
     assert read_plain(as_yaml({"tests": "make test"})) == {"tests": "make test"}
+
+
+@pytest.mark.parametrize(
+    "name", ["small_task", "feature", "bug_investigation", "refactoring", "test_writing"]
+)
+def test_bundled_workflows_name_the_tests_of_a_project(tmp_path: Path, name: str) -> None:
+    """Without a definition the result is only claimed, and the prompt says so."""
+    checks = tmp_path / "checks.yaml"
+    library = Library([BUNDLED], compile_cache(), checks=checks)
+    for defined_as in ("", "pytest -q"):
+        if defined_as:
+            checks.write_text(f"tests: {defined_as}\n")
+        found = library.load(f"wr.{name}")
+        assert isinstance(found, Loaded), found
+        plan = Plan(found.workflow)
+        (step, *_) = [it for activity in found.workflow.activities for it in activity.steps() if it.checks]
+        assert {check.run for check in found.workflow.checks()} == {defined_as}
+        said = f"- tests: `{defined_as}`" if defined_as else "what you report is your claim: tests."
+        assert said in step_prompt(plan, RunState(), step)

@@ -188,7 +188,7 @@ def test_a_check_that_has_not_run_is_said_to_be_a_claim() -> None:
     run.ack()
     assert run.ran == []
     assert run.state.open is not None
-    assert run.state.open.text == "Tests: not run by the server: whatever is said of it is the agent's claim"
+    assert run.state.open.text == "Tests: not run by the server, only claimed by the agent"
 
 
 def test_files_that_changed_after_the_check_have_it_run_again_and_the_question_asked_again() -> None:

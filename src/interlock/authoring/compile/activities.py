@@ -124,8 +124,8 @@ def _gates(raws: Sequence[Json], at: SourceLocation, draft: CompileDraft) -> Ite
             draft.report.add("IL102", "a checkpoint must be an object", at / index)
         elif (gate := compile_gate(raw, at / index, draft)) is not None:
             if raw.get("checks"):
-                text = "a checkpoint that is listed runs no checks; write it among the steps"
-                draft.report.add("IL520", text, at / index / "checks")
+                text = f"the checks of the checkpoint '{gate.id}' are not run"
+                draft.report.add("IL523", text, at / index / "checks")
             yield gate
 
 

@@ -7,7 +7,7 @@ from msgspec import Struct
 from interlock.core.definition.conditions import Condition
 
 CHECK_SECONDS = 600
-ONLY_CLAIMED = "not run by the server: whatever is said of it is the agent's claim"
+ONLY_CLAIMED = "not run by the server, only claimed by the agent"
 
 
 class Expectation(Struct, frozen=True, omit_defaults=True):

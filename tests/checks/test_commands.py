@@ -136,6 +136,13 @@ def test_a_command_that_kills_its_supervisor_has_not_passed(tmp_path: Path) -> N
     assert "ended from outside" in unexpected(python(""), ended, tmp_path)
 
 
+def test_a_pipe_among_the_files_stops_nobody(tmp_path: Path) -> None:
+    before = digest_of_files(tmp_path)
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "gone").symlink_to(tmp_path / "nothing")
+    assert digest_of_files(tmp_path) != before
+
+
 def test_words_are_split_as_a_shell_would() -> None:
     assert arguments_of("pytest -q 'a b' \"c\"") == ("pytest", "-q", "a b", "c")
 

@@ -48,15 +48,21 @@ def _files(folder: Path) -> Iterator[Path]:
 
 
 def _content(path: Path, known: os.stat_result, left: int) -> bytes:
-    if stat.S_ISLNK(known.st_mode):
-        return os.readlink(path).encode(errors="replace")
-    if not stat.S_ISREG(known.st_mode) or known.st_size > left:
-        return f"{known.st_size} {known.st_mtime_ns}".encode()
-    digest = sha256()
     try:
-        with path.open("rb") as file:
-            while chunk := file.read(CHUNK):
-                digest.update(chunk)
+        if stat.S_ISLNK(known.st_mode):
+            return os.readlink(path).encode(errors="replace")
+        if not stat.S_ISREG(known.st_mode) or known.st_size > left:
+            return f"{known.st_size} {known.st_mtime_ns}".encode()
+        return _digest_of_file(path)
     except OSError as error:
         return f"unreadable: {error.errno}".encode()
+
+
+def _digest_of_file(path: Path) -> bytes:
+    # Opening a pipe that was put there meanwhile would wait for its writer.
+    opened = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
+    digest = sha256()
+    with open(opened, "rb") as file:
+        while chunk := file.read(CHUNK):
+            digest.update(chunk)
     return digest.digest()

@@ -6,6 +6,7 @@ A call that no longer asks has lost its client, and what it waited for is ended.
 from __future__ import annotations
 
 import time
+from _thread import RLock  # `threading` would slow down the start of every stdio server
 from collections.abc import Callable, Hashable
 
 from interlock.core.run.events import CheckRan
@@ -22,7 +23,7 @@ class Job:
     """One run of a check; `ran` is set when it has ended."""
 
     def __init__(self, work: Work) -> None:
-        import threading  # late: it would slow down the start of every stdio server
+        import threading
 
         self._work = work
         self._asked_at = time.monotonic()
@@ -71,6 +72,7 @@ class CheckJobs:
     """
 
     def __init__(self) -> None:
+        self._lock = RLock()
         self._jobs: dict[Hashable, Job] = {}
         self.passed: dict[Hashable, CheckRan] = {}
 
@@ -79,15 +81,10 @@ class CheckJobs:
 
         Who may wait no longer ends it.
         """
-        job = self._jobs.get(key)
-        if job is not None and job.is_forgotten:
-            job.end()
-            job = None
+        with self._lock:
+            job = self._begun(key, work, may_wait=may_wait)
         if job is None:
-            self._drop_forgotten()
-            if sum(known.is_running for known in self._jobs.values()) >= MOST_RUNNING and may_wait:
-                return None
-            job = self._jobs[key] = Job(work)
+            return None
         if not may_wait:
             job.end()
         try:
@@ -97,13 +94,22 @@ class CheckJobs:
             raise
         if ran is None:
             return None
-        self._jobs.pop(key, None)
-        if ran.passed:
-            self.passed = dict([*self.passed.items(), (key, ran)][-MOST_KEPT:])
+        with self._lock:
+            self._jobs.pop(key, None)
+            if ran.passed:
+                self.passed = dict([*self.passed.items(), (key, ran)][-MOST_KEPT:])
         return ran
 
-    def _drop_forgotten(self) -> None:
-        self._jobs = {key: job for key, job in self._jobs.items() if job.is_running or not job.is_forgotten}
+    def _begun(self, key: Hashable, work: Work, *, may_wait: bool) -> Job | None:
+        """Return the run of a check, begun now if there is none that somebody asks for."""
+        job = self._jobs.get(key)
+        if job is not None and not job.is_forgotten:
+            return job
+        self._jobs = {known: job for known, job in self._jobs.items() if not job.is_forgotten}
+        if may_wait and sum(job.is_running for job in self._jobs.values()) >= MOST_RUNNING:
+            return None
+        self._jobs[key] = Job(work)
+        return self._jobs[key]
 
     def close(self) -> None:
         """End whatever runs."""

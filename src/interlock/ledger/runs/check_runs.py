@@ -8,6 +8,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from msgspec.structs import replace
+
 from interlock.checks.command import NotStarted, arguments_of, run_command, unexpected
 from interlock.checks.files import digest_of_files
 from interlock.core.run.due_checks import CheckResult, DueCheck
@@ -19,6 +21,7 @@ from interlock.ledger.runs.position import Position
 if TYPE_CHECKING:
     from interlock.ledger.ledger import Ledger
 
+NO_TIME = "the call had no time left to wait for it"
 NO_FOLDER = "this server runs no checks. Ask the user, who can start it with a folder to run them in."
 
 
@@ -43,6 +46,8 @@ def check_result(ledger: Ledger, position: Position, due: DueCheck, *, may_wait:
         return _ran(due, folder, given, ledger.clock(), is_cancelled)
 
     ran = ledger.jobs.result(key, work, may_wait=may_wait)
+    if ran is None and not may_wait:
+        ran = replace(_not_started(ledger, due, NO_TIME), ended="cancelled")
     return None if ran is None else CheckResult(due, ran)
 
 

@@ -30,6 +30,9 @@ _STORE: Mapping[str, str] = {
 }
 
 _RUN: Mapping[str, str] = {
+    "CHECK_FAILED": "A check of the step has failed, or was not run because the user has not trusted it.",
+    "CHECKED_AGAIN": "Files have changed since the question was put: its checks were run again, and it is "
+    "asked again with their results.",
     "ROUND_DUE": "The next round of a loop is due: its condition still holds.",
     "RUN_FINISHED": "The run is complete.",
     "RUN_ABANDONED": "The run was abandoned; the message says by whom and why. It stays readable.",

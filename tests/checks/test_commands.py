@@ -136,6 +136,22 @@ def test_a_command_that_kills_its_supervisor_has_not_passed(tmp_path: Path) -> N
     assert "ended from outside" in unexpected(python(""), ended, tmp_path)
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("then", ["sys.exit(1)", "os.kill(os.getppid(), signal.SIGKILL)"])
+def test_a_command_that_reports_in_place_of_its_supervisor_has_not_passed(tmp_path: Path, then: str) -> None:
+    code = f"""
+import os, signal, sys, time
+try:
+    os.write(os.open(f"/proc/{{os.getppid()}}/fd/2", os.O_WRONLY), b'{{"exit": 0}}')
+except OSError:
+    print("kept apart")
+time.sleep(0.2)
+{then}
+"""
+    ended = run_command(python(code), tmp_path, never)
+    assert unexpected(python(""), ended, tmp_path)
+
+
 def test_a_pipe_among_the_files_stops_nobody(tmp_path: Path) -> None:
     before = digest_of_files(tmp_path)
     os.mkfifo(tmp_path / "pipe")

@@ -17,6 +17,7 @@ import sys
 import time
 from contextlib import suppress
 
+PR_SET_DUMPABLE = 4
 PR_SET_CHILD_SUBREAPER = 36
 LOOK_SECONDS = 0.02
 KILL_SECONDS = 5.0
@@ -27,7 +28,7 @@ def main() -> None:
     command = json.loads(sys.stdin.buffer.readline())
     os.fchdir(command["folder"])
     os.close(command["folder"])
-    adopt_orphans()
+    keep_apart()
     try:
         child = subprocess.Popen(
             command["argv"], stdin=subprocess.DEVNULL, stderr=subprocess.STDOUT, start_new_session=True
@@ -46,11 +47,16 @@ def main() -> None:
     report({"exit": None if is_stopped else child.returncode})
 
 
-def adopt_orphans() -> None:
-    """Become the parent of what the command leaves behind, also of what has left its process group."""
+def keep_apart() -> None:
+    """Become the parent of what the command leaves behind, also of what has left its process group.
+
+    And let no process of the same user reach into this one, to say in its place how the command ended.
+    """
     if sys.platform == "linux":
         with suppress(OSError, AttributeError):
-            ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+            system = ctypes.CDLL(None)
+            system.prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+            system.prctl(PR_SET_DUMPABLE, 0, 0, 0, 0)
 
 
 def end_orphans() -> None:

@@ -160,19 +160,17 @@ def with_checks(
     raw: Mapping[str, Json], gate: Gate, at: SourceLocation, draft: CompileDraft
 ) -> Iterator[Item]:
     """Put the checks of a gate into a step before it, and let the gate's question show their results."""
-    source = read_as(GateSource, raw, at, draft.report)
-    wanted = source.checks if source is not None else ()
-    checks = read_checks(wanted, at / "checks", draft.checks, draft.report)
-    if not checks:
+    source = read_as(GateSource, raw, at, draft.report) if raw.get("checks") else None
+    if source is None:
         yield gate
         return
-    step_id, text = unique_id("step", f"check-{gate.id}", at, draft), f"Have these checks pass: {gate.name}."
-    yield Step(
-        step_id, f"Checks before {gate.name}", (Fragment(text),), condition=gate.condition, checks=checks
-    )
-    shown = "".join(f"\n{check.id}: {{{{checks.{check.id}}}}}" for check in checks)
-    unshown = not any(f"checks.{check.id}" in gate.message for check in checks)
-    yield msgspec.structs.replace(gate, message=gate.message + shown) if unshown else gate
+    checks = read_checks(source.checks, at / "checks", draft.checks, draft.report)
+    step_id, title = unique_id("step", f"check-{gate.id}", at, draft), f"Checks before {gate.name}"
+    prompt = (Fragment("Before the question is put, these checks must pass."),)
+    yield Step(step_id, title, prompt, condition=gate.condition, checks=checks)
+    texts = {check.id: f"{{{{checks.{check.id}}}}}" for check in checks}
+    shown = "".join(f"\n{name}: {text}" for name, text in texts.items() if text not in gate.message)
+    yield msgspec.structs.replace(gate, message=gate.message + shown)
 
 
 def _compile_call(raw: Mapping[str, Json], at: SourceLocation, draft: CompileDraft) -> Iterator[Item]:

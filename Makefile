@@ -43,7 +43,7 @@ lock: ready
 	@echo '# The versions that `make` installs into .venv, on every Python. Written by `make lock`.' > $(LOCK)
 	@build/lock/bin/python -m pip freeze --exclude-editable >> $(LOCK)
 	@rm -rf build/lock
-	@for folder in tests/node tests/node/claude; do \
+	@for folder in tests/node tests/node/claude tests/node/packaging; do \
 		(cd $$folder && rm -f package-lock.json && npm install --package-lock-only --loglevel=error) || exit 1; \
 	done
 

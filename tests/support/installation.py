@@ -14,9 +14,9 @@ from support.paths import ROOT
 PATIENCE = 300
 
 
-def install(folder: Path, extras: str = "") -> Path:
+def install(folder: Path, extras: str = "", root: Path = ROOT) -> Path:
     """Install the wheel, with extras if any are named; returns the folder of its programs."""
-    pip("wheel", "--no-deps", "-w", str(folder / "dist"), str(ROOT))
+    pip("wheel", "--no-deps", "-w", str(folder / "dist"), str(root))
     (wheel,) = (folder / "dist").glob("*.whl")
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(folder / "venv")], check=True)
     programs = folder / "venv" / ("Scripts" if os.name == "nt" else "bin")

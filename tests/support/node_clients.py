@@ -118,6 +118,24 @@ def _install(npm: str, source: Path, target: Path) -> None:
         folder.rename(target)
 
 
+def claude_code() -> Path:
+    """Return the program of Claude Code; it is large and not made for every platform, so CI may lack it."""
+    try:
+        packages = installed_from(SCRIPTS / "claude") / "@anthropic-ai"
+    except pytest.fail.Exception as error:
+        pytest.skip(f"Claude Code cannot be installed: {error}")
+    program = next(packages.glob("claude-code-*/claude"), None)
+    return program or pytest.skip("Claude Code has no program for this platform")
+
+
+def packaging_tools() -> Path:
+    """Return the folder of the programs that check plugins and bundles; large, so CI may lack them too."""
+    try:
+        return installed_from(SCRIPTS / "packaging") / ".bin"
+    except pytest.fail.Exception as error:
+        pytest.skip(f"the tools that check plugins cannot be installed: {error}")
+
+
 def absent(reason: str) -> NoReturn:
     """Skip what needs something that is not installed; in CI that is an error."""
     if os.environ.get("CI") == "true":

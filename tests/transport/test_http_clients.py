@@ -15,7 +15,7 @@ import pytest
 from interlock.surfaces.registry import SURFACES
 from support.harness import Bench, gate, steps, workflow
 from support.http_server import HttpServer, ImpatientServer, serving
-from support.node_clients import SCRIPTS, NodeClients, installed_from, node
+from support.node_clients import NodeClients, claude_code, node
 
 __all__ = ["node"]
 
@@ -200,13 +200,3 @@ def test_claude_code_adds_the_server_and_finds_it_healthy(server: HttpServer, tm
     said("add", "--transport", "http", "interlock", f"{server.url}/mcp")
     assert "Connected" in said("list")
     assert "Connected" in said("get", "interlock")
-
-
-def claude_code() -> Path:
-    """Return the program of Claude Code; it is large and not made for every platform, so CI may lack it."""
-    try:
-        packages = installed_from(SCRIPTS / "claude") / "@anthropic-ai"
-    except pytest.fail.Exception as error:
-        pytest.skip(f"Claude Code cannot be installed: {error}")
-    program = next(packages.glob("claude-code-*/claude"), None)
-    return program or pytest.skip("Claude Code has no program for this platform")

@@ -104,6 +104,8 @@ class TextAgent(ABC):
         """Put something in the place of a placeholder; anything else is sent as it stands."""
         if value in ("<a whole number>", "<a number>"):
             return 1
+        if value == "<true | false>":
+            return self.rotate([True, False], where)
         if isinstance(value, str) and value.startswith("<") and value.endswith(">"):
             return self.rotate(value.strip("<>").split(" | "), where)
         if isinstance(value, dict):

@@ -171,7 +171,8 @@ def test_a_session_is_walked_gate_by_gate_to_its_end(name: str) -> None:
 def test_a_session_follows_the_answer_that_leads_elsewhere() -> None:
     session = Session("work-package")
     session.do(EnterActivity(SESSION, 0, TERMS, "understand-issue"))
-    session.ask("confirm-scope", "correct", issue_ref="1", scope="small")
+    known = {"issue_ref": "1", "open_questions": [], "complexity": "normal", "scope": "small"}
+    session.ask("confirm-scope", "correct", **known)
     assert session.leave("understand-issue", {}) is None
     assert (session.state.visit, session.state.answers) == (2, {})
     session.ask("confirm-scope", "drop")

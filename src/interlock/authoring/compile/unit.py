@@ -136,7 +136,8 @@ def _compile_workflow(unit: Unit, source: Source, folder: Folder) -> Workflow | 
     workflow, draft = compiled
     lint(workflow, at, draft)
     folder.mentions.extend(mentions_of(workflow, at, draft))
-    workflow = mounted(workflow, source, at, report)
+    is_own = at.parsed.strictness != "lenient"
+    workflow = msgspec.structs.replace(mounted(workflow, source, at, report), declares_sets=is_own)
     if "routines" in unit.path.parts[:-1]:
         workflow = msgspec.structs.replace(workflow, kind="routine")
     return None if report.failed else workflow

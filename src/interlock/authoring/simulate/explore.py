@@ -82,7 +82,7 @@ def simplified(workflow: Workflow) -> Workflow:
         replace(activity, items=tuple(map(_simplified_item, activity.items)))
         for activity in workflow.activities
     )
-    return replace(workflow, activities=tuple(activities))
+    return replace(workflow, activities=tuple(activities), declares_sets=False)
 
 
 def _simplified_item(item: Item) -> Item:

@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from interlock.authoring.filetypes.scenario_file import End, OutputGiven, Scenario
 from interlock.authoring.simulate.coverage import CoveragePart, touched
 from interlock.core.definition.program import Plan, confirmation
+from interlock.core.definition.workflow import Step
 from interlock.core.engine.decide import outcome_of
 from interlock.core.engine.decisions import DECISION
 from interlock.core.run.commands import AcknowledgeStep, StartRun, Terms
@@ -92,7 +93,7 @@ class _Run:
         mode, context = PRESETS[self._scenario.mode], self._scenario.context
         decided = self._decided(RunState(), StartRun(EXECUTION, 0, digest, "test", mode, context))
         while not isinstance(decided.awaited, Done) and len(self.visits) < LONGEST_RUN:
-            command = self._acknowledgement(decided.awaited, decided.state.activity or "")
+            command = self._acknowledgement(decided.awaited, decided.state)
             decided = self._decided(decided.state, command)
             if decided.blockers:
                 return "blocked", decided
@@ -129,8 +130,8 @@ class _Run:
         )
         return CheckResult(due, ran)
 
-    def _acknowledgement(self, awaited: Awaited, activity: str) -> AcknowledgeStep:
-        scenario = self._scenario
+    def _acknowledgement(self, awaited: Awaited, state: RunState) -> AcknowledgeStep:
+        scenario, activity = self._scenario, state.activity or ""
         match awaited:
             case NeedStep(step=step):
                 output = self._entry(scenario.outputs.get(step.id), step.id) or OutputGiven()
@@ -143,7 +144,8 @@ class _Run:
                     artifacts = (*artifacts, decision_artifact(gate.id, answer))
                 self.visits.append(Visit(step.id, activity, context=output.context))
                 notes = output.notes or ", ".join(step.hands_in)
-                return AcknowledgeStep(EXECUTION, 0, Terms(), Output(notes, artifacts), output.context)
+                variables = {**self._stand_ins(step, state), **output.context}
+                return AcknowledgeStep(EXECUTION, 0, Terms(), Output(notes, artifacts), variables)
             case NeedAnswer(gate=gate):
                 option = self._entry(scenario.answers.get(gate.id), gate.id)
                 self.visits.append(Visit(gate.id, activity, option))
@@ -158,6 +160,13 @@ class _Run:
                 raise AssertionError(awaited)
             case _:
                 assert_never(awaited)
+
+    def _stand_ins(self, step: Step, state: RunState) -> dict[str, Json]:
+        """Return samples of what a step sets for texts to show: a scenario is not about them."""
+        must_set = self._plan.produced(step, self._plan.scope(state.variables))
+        known = {*state.variables, *self._plan.decisive, *(need.key for need in step.user_input)}
+        shown = (name for name in must_set if name not in known)
+        return {name: self._scenario.inputs.get(name, sample(self._plan, name)) for name in shown}
 
     def _entry(self, entry: T | tuple[T, ...] | None, item_id: str) -> T | None:
         """Return the entry for this visit: a list has one per visit, anything else is for all of them."""

@@ -160,14 +160,32 @@ class Plan:
             and all(name in gate.only_sets for gate, _ in deciding)
         }
 
+    @cached_property
+    def _shown(self) -> Mapping[str, frozenset[str]]:
+        """The variables that items show in their texts or repeat over, each with those items."""
+        showing: dict[str, frozenset[str]] = {}
+        for activity in self.workflow.activities:
+            for item in walk(activity.items):
+                for name in map(root, item.shown_paths()):
+                    showing[name] = showing.get(name, frozenset()) | {item.id}
+        return showing
+
     def produced(self, step: Step, scope: Scope) -> dict[str, tuple[Json, ...]]:
-        """Return what a step is declared to set and a condition reads, with the values compared (rule 31)."""
-        declared = [action for action in step.actions if action.produces]
+        """Return what a step must set: what it is declared to set and others need, with the values compared.
+
+        A condition needs it; in files whose declarations are complete also another item that shows it, unless
+        it has a default (rule 31).
+        """
         return {
-            action.produces: self.decisive[action.produces]
-            for action in declared
-            if action.produces and action.produces in self.decisive and holds(action.condition, scope)
+            action.produces: self.decisive.get(action.produces, ())
+            for action in step.actions
+            if action.produces and self._needs(action.produces, step) and holds(action.condition, scope)
         }
+
+    def _needs(self, name: str, step: Step) -> bool:
+        if name in self.decisive or not self.workflow.declares_sets or name in self.defaults:
+            return name in self.decisive
+        return bool(self._shown.get(name, frozenset()) - {step.id})
 
     def scope(self, variables: Variables) -> Scope:
         """Return what conditions see: a mode that is on puts its defaults over the declared ones."""

@@ -33,7 +33,9 @@ MOST_FILLED = 200
 MOST_STORED = 200
 
 AUTO_LINE = "Full-auto: resolve questions from context and by stated assumptions; write both into your notes."
-DECISIVE = "This step sets these variables, which decide what follows; send them when it is done:"
+DECISIVE = (
+    "This step sets these variables, which decide what follows or are shown there; send them when it is done:"
+)
 FOR_THE_USER = "Only the user can answer this, before the work:"
 PREFERRED: Mapping[Capability, str] = {
     "delegation": "Delegate to subagents if you can. If you cannot, do the parts one after the other and "

@@ -179,6 +179,7 @@ class Step(Value, frozen=True, tag="step"):
     hints: tuple[str, ...] = ()
     hands_in: tuple[str, ...] = ()
     checks: tuple[CommandCheck, ...] = ()
+    notes_optional: bool = False
     actions: tuple[Action, ...] = ()
     triggers: tuple[Trigger, ...] = ()
     required: bool = True
@@ -200,11 +201,25 @@ class Step(Value, frozen=True, tag="step"):
         declared = (action.produces.partition(".")[0] for action in self.actions if action.produces)
         return root in self.inferred or root in declared
 
+    def shown_paths(self) -> Iterator[str]:
+        """Yield the paths that its texts interpolate."""
+        for fragment in self.prompt:
+            yield from variables_in(fragment.text)
+        for need in self.user_input:
+            yield from variables_in(need.question)
+        yield from variables_in(f"{self.title} {self.description or ''}")
+
     @property
     def requires_output(self) -> bool:
         """Say whether the step cannot be done without something that the agent or the user gives."""
         is_checked = bool(self.hands_in) or self.criteria is not None or bool(self.user_input)
         return is_checked or any(contract.required for contract in self.contracts)
+
+    @property
+    def wants_notes(self) -> bool:
+        """Say whether notes are asked for although the file requires no output, and does not waive them."""
+        requires = self.hands_in or self.criteria is not None or any(it.required for it in self.contracts)
+        return not (self.notes_optional or requires)
 
     @property
     def may_confirm(self) -> bool:
@@ -268,7 +283,12 @@ class Gate(Value, frozen=True, tag="gate"):
     def only_sets(self) -> frozenset[str]:
         """The variables that its answers set, and that neither its question shows nor its condition reads."""
         seen = {root(path) for path in (*self.shown_paths(), *variables_of(self.condition))}
-        return frozenset(root(name) for option in self.options for name in option.effect.set_variables) - seen
+        return self.decides - seen
+
+    @property
+    def decides(self) -> frozenset[str]:
+        """The variables that its answers set."""
+        return frozenset(root(name) for option in self.options for name in option.effect.set_variables)
 
 
 class Loop(Value, frozen=True, tag="loop"):
@@ -299,6 +319,11 @@ class Loop(Value, frozen=True, tag="loop"):
             self.index_var or "currentIndex",
             self.item_var or "currentItem",
         )
+
+    def shown_paths(self) -> Iterator[str]:
+        """Yield the paths that its texts interpolate, and those that it repeats over."""
+        yield from variables_in(f"{self.title} {self.description or ''}")
+        yield from (path for path in (self.items, self.count) if isinstance(path, str))
 
 
 Item: TypeAlias = Step | Gate | Loop
@@ -424,7 +449,10 @@ class Document(Value, frozen=True):
 
 
 class Workflow(Value, frozen=True):
-    """A whole workflow, fully expanded: the thing that a run is pinned to."""
+    """A whole workflow, fully expanded: the thing that a run is pinned to.
+
+    `declares_sets` says that its files declare what their steps set, so that it can be required (rule 31).
+    """
 
     id: str
     name: str
@@ -450,6 +478,7 @@ class Workflow(Value, frozen=True):
     references: tuple[Mapping[str, Json], ...] = ()
     min_server_version: str | None = None
     documents: tuple[Document, ...] = ()
+    declares_sets: bool = False
     extra: Mapping[str, Json] = {}
     schema: int = field(default=1)
 

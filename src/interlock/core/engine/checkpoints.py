@@ -103,8 +103,7 @@ def _before_showing(draft: Draft, gate: Gate, command: OpenCheckpoint | ResolveC
     if not isinstance(command, ResolveCheckpoint):
         return command.variables
     lacking = unset_in_question(draft.plan.scope(draft.state.variables), gate)
-    decided = {root(name) for option in gate.options for name in option.effect.set_variables}
-    later = decided - set(map(root, lacking))
+    later = gate.decides - set(map(root, lacking))
     return {name: value for name, value in command.variables.items() if root(name) not in later}
 
 

@@ -75,6 +75,8 @@ class Walk:
         self.loops = loops_around(draft.plan, draft.state, towards) if towards else []
         self.begun: set[str] = set()
         self.passes_inapplicable = False  # whether to look for a later round to which the gate applies
+        answered = towards.gate if towards and isinstance(command, ResolveCheckpoint) else None
+        self.fixed = answered.decides if answered else frozenset[str]()  # a call brings it after its answer
         self.heading: Mapping[str, Json] = (
             {"target": command.target} if isinstance(command, EnterActivity) else {}
         )
@@ -197,6 +199,7 @@ class Walk:
             claimed=True,
             offered=draft.offered(need.step),
             brought=draft.settable(need.step),
+            fixed=self.fixed,
         )
         if verdict.stopping:
             return self._lacks(need, verdict)

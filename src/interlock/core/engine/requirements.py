@@ -50,7 +50,7 @@ from interlock.core.run.state import CapabilityStatus, RunState, instance
 from interlock.core.values import Json, set_names
 from interlock.core.variables.roots import input_roots
 from interlock.core.variables.typed_values import fitting, placeholder, sound
-from interlock.core.variables.writes import restored
+from interlock.core.variables.writes import may_set, restored
 
 ASSESSMENT = "wr.assessment"
 OBSERVATION = ("wr.capability_observation", "capability_observation", "wr.contracts.capability_observation")
@@ -115,17 +115,19 @@ def examine(
     claimed: bool = False,
     offered: Mapping[str, Json] = {},
     brought: Mapping[str, Json] = {},
+    fixed: Collection[str] = (),
 ) -> Verdict:
     """Check the step against all its requirements, under the run's mode and risk policy.
 
-    A variable that a `claimed` step of an activity file has not set is a warning (rule 31). `offered` are the
-    answers to the step's own questions that came as variables, `brought` what it sets once it is done.
+    A variable that a `claimed` step of others' activity files has not set is a warning (rule 31). `offered`
+    are the answers to the step's own questions that came as variables, `brought` what it sets once it is
+    done, and `fixed` what the call cannot set.
     """
     stopping: list[Blocker] = []
     gaps: list[e.GapRecorded] = []
     scope, known = plan.scope(state.variables), {*set_names(state.variables), *set_names(brought)}
-    given_above = {*known, *state.inherited}  # nobody sets what a question of the parent owns
-    unset = () if claimed and plan.workflow.form == "activities" else _unset(plan, given_above, step, scope)
+    may_lack = claimed and plan.workflow.form == "activities" and not plan.workflow.declares_sets
+    unset = () if may_lack else _unset(plan, state, {*known, *fixed}, step, scope)
     unproven, unfounded = _unproven(step, output), _unfounded(output)
     for blocker in (*unmet(plan, step, output, scope, known), *unset, *unproven, *unfounded):
         if state.preferences.never_stops:
@@ -302,13 +304,17 @@ def _handed_in(step: Step, output: Output, known: Collection[str]) -> Iterator[s
     yield from (name for name in step.hands_in if _hands_in(name, output, known))
 
 
-def _unset(plan: Plan, known: Collection[str], step: Step, scope: Scope) -> Iterator[Blocker]:
-    """Name the variables that the step should set, that a condition reads, and that nobody has set."""
+def _unset(
+    plan: Plan, state: RunState, known: Collection[str], step: Step, scope: Scope
+) -> Iterator[Blocker]:
+    """Name the variables that the step must set, that nobody has set, and that no question of it asks for."""
+    asked = {need.key for need in step.user_input}
     for name, choices in choices_of(plan.produced(step, scope)).items():
-        if name in known:
+        if name in known or name in asked or not may_set(plan, state, step, name):
             continue
         one_of = f" Its values: {choices}." if choices else ""
-        text = f"Step '{step.id}' must set '{name}', which decides what follows.{one_of}"
+        needed = "decides what follows" if name in plan.decisive else "is shown later on"
+        text = f"Step '{step.id}' must set '{name}', which {needed}.{one_of}"
         example: Json = {name: placeholder(plan, name)}
         yield Blocker(BlockerCode.MISSING_REQUIRED_OUTPUT, ContextKey(name), text, example=example)
 

@@ -59,8 +59,13 @@ def fitting(plan: Plan, variables: Variables) -> dict[str, Json]:
 
 
 def placeholder(plan: Plan, name: str) -> Json:
-    """Return what stands for a value of the variable in an example."""
-    return _PLACEHOLDERS.get(plan.types.get(name), f"<{name}>")
+    """Return what stands for a value of the variable in an example: what is legal, as far as it is known."""
+    kind, compared = plan.types.get(name), plan.decisive.get(name, ())
+    if compared and all(isinstance(value, bool) for value in compared):
+        kind = kind or "boolean"
+    words = [value for value in compared if isinstance(value, str)]
+    is_choice = len(words) > 1 and len(words) == len(compared)
+    return _PLACEHOLDERS.get(kind, f"<{' | '.join(words)}>" if is_choice else f"<{name}>")
 
 
 def example_of(plan: Plan, paths: Iterable[str], leaf: Json = None) -> dict[str, Json]:

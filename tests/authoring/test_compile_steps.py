@@ -9,6 +9,7 @@ import jsonschema_rs
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from interlock.authoring.compile import builtins as packs
 from interlock.authoring.compile.templates import arguments, fill
@@ -30,7 +31,8 @@ def test_a_step_workflow_is_one_activity_that_ends(tmp_path: Path) -> None:
     assert main(loaded).transitions == ()
 
 
-def test_json_and_yaml_compile_to_the_same_hash(tmp_path: Path) -> None:
+def test_json_and_yaml_compile_to_the_same_but_for_who_declares(tmp_path: Path) -> None:
+    """JSON is a file of others: what its steps set need not be declared (rule 31)."""
     first = compiled(tmp_path / "json", head(ASK, metaGuidance=["Be kind."]))
     text = (
         "id: t.w\nname: W\ndescription: d\nversion: 1.0.0\nmetaGuidance: [Be kind.]\n"
@@ -38,7 +40,8 @@ def test_json_and_yaml_compile_to_the_same_hash(tmp_path: Path) -> None:
     )
     second = library(write(tmp_path / "yaml", {"w.yaml": text})).load("t.w")
     assert isinstance(second, Loaded)
-    assert first.hash == second.hash
+    assert (first.workflow.declares_sets, second.workflow.declares_sets) == (False, True)
+    assert first.workflow == replace(second.workflow, declares_sets=False)
 
 
 def test_a_prompt_begins_with_the_role_and_ends_with_what_is_required(tmp_path: Path) -> None:

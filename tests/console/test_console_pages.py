@@ -158,7 +158,7 @@ def test_a_token_of_the_role_user_decides_nothing_because_an_agent_may_hold_it(b
 
 def test_the_story_tells_prompts_notes_blockers_and_the_open_step(desk: Desk) -> None:
     desk.agent.start("wr.small_task", goal="Fix it")
-    desk.agent.ack("Agreed.")
+    desk.agent.ack("Agreed.", acceptance=["it works"])
     desk.agent.ack("Changed.")
     desk.agent.ack("No report.")
     page = desk.shows(f"sessions/{desk.ref}")

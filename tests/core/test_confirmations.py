@@ -10,6 +10,7 @@ from interlock.core.engine.evolve import evolve
 from interlock.core.guard.audit import learn
 from interlock.core.run import events as e
 from interlock.core.run.commands import AcknowledgeStep, Terms
+from interlock.core.run.output import Output
 from interlock.core.run.preferences import PRESETS, Mode
 from interlock.core.run.surface_policy import EXECUTION, NAVIGATION, SurfacePolicy
 from support.story import Story, given, one_activity, only
@@ -28,7 +29,7 @@ def in_mode(story: Story, mode: Mode) -> Story:
 @pytest.mark.parametrize("mode", ["stop", "never-stop"])
 def test_it_is_assumed_and_the_assumption_recorded(policy: SurfacePolicy, mode: Mode) -> None:
     story = given(one_activity(BUILD, DEPLOY), policy).start()
-    story.when(AcknowledgeStep(policy, story.now, Terms("user")))
+    story.when(AcknowledgeStep(policy, story.now, Terms("user"), Output("built")))
     assert story.pending == "confirm-build"
     assert in_mode(story, mode).ack().pending == "deploy"
     (answer,), (gap,) = only(story.events, e.GateResolved), only(story.events, e.GapRecorded)

@@ -388,7 +388,9 @@ class TestSetters:
         )
         answer(story, "deploy", "no")
         if policy is EXECUTION:
-            story.ack(approved=True)  # a bare acknowledgement passes over a step that is not required
+            story.ack(
+                notes="", approved=True
+            )  # a bare acknowledgement passes over a step that is not required
         else:
             go_on(story, "__terminal__", "send", approved=True)
         assert story.state.variables["approved"] is False

@@ -47,7 +47,7 @@ def test_guided_takes_a_bare_ack_as_the_report_of_a_confirmation(
 ) -> None:
     agent = agent_at(bench, CONFIRMED, "guided", policy)
     assert agent.last["nextIntent"] == "await_user_confirmation"
-    assert agent.ack()["pending"]["stepId"] == "last"
+    assert agent.ack("done")["pending"]["stepId"] == "last"
     assert gaps(agent) == []
 
 
@@ -67,9 +67,9 @@ def test_full_auto_assumes_a_confirmation_and_records_it(
 ) -> None:
     agent = agent_at(bench, CONFIRMED, mode, policy)
     assert agent.last["nextIntent"] == "perform_pending_then_continue"
-    assert agent.ack()["pending"]["stepId"] == "last"
+    assert agent.ack("done")["pending"]["stepId"] == "last"
     assert gaps(agent) == [("info", "needs_user_approval")]
-    assert agent.ack()["status"] == "complete"
+    assert agent.ack("done")["status"] == "complete"
 
 
 @pytest.mark.parametrize("mode", ["guided", "stop"])
@@ -101,7 +101,7 @@ def test_never_stop_passes_a_checkpoint_with_a_critical_gap(
     assert answer["kind"] == "ok"
     assert gaps(agent) == [("critical", "needs_user_choice")]
     assert variables(agent)["way"] == taken
-    assert agent.ack()["status"] == "complete_with_gaps"
+    assert agent.ack("done")["status"] == "complete_with_gaps"
 
 
 def test_never_stop_without_a_default_takes_the_first_option(bench: Bench) -> None:
@@ -129,7 +129,7 @@ def test_a_user_only_dependency_under_policy_user_does_not_believe_the_agent(ben
 
 def test_a_user_only_dependency_is_a_critical_gap_in_never_stop(bench: Bench) -> None:
     agent = agent_at(bench, ASKS_THE_USER, "never-stop")
-    assert agent.ack()["pending"]["stepId"] == "last"
+    assert agent.ack("done")["pending"]["stepId"] == "last"
     assert gaps(agent) == [("critical", "needs_user_artifact")]
 
 
@@ -188,7 +188,7 @@ def test_the_users_recorded_decision_lets_the_agent_on(bench: Bench) -> None:
     agent.ack()
     (question,) = inbox(agent.ledger)
     assert decide_question(agent.ledger, question, "right") is None
-    assert agent.ack()["pending"]["stepId"] == "last"
+    assert agent.ack("done")["pending"]["stepId"] == "last"
     assert channels(agent) == ["cli"]
 
 

@@ -152,4 +152,4 @@ def test_an_attempt_with_an_earlier_token_is_made_where_the_run_has_kept_variabl
     assert agent.ack("a late attempt", at=agent.look(before))["kind"] == "blocked"
     assert moved["stateToken"] != before["stateToken"]
     entries = agent.look(moved)["recap"]["entries"]
-    assert [entry["notes"] for entry in entries] == ["an early attempt", "a late attempt"]
+    assert [entry["notes"] for entry in entries] == ["done", "an early attempt", "a late attempt"]

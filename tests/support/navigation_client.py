@@ -161,6 +161,7 @@ class NavigationClient:
         return self.call("nav_action", state=state or self.state, action=action, **arguments)
 
     def done(self, *step_ids: str, **more: Any) -> Payload:
+        more = {"output": {"notesMarkdown": "done"}, **more}
         answers = [self.act("complete_step", step_id=step_id, **more) for step_id in step_ids]
         return answers[-1]
 

@@ -70,7 +70,7 @@ class Story:
         return self
 
     def ack(
-        self, *artifacts: Mapping[str, Any], notes: str = "", step: str | None = None, **variables: Any
+        self, *artifacts: Mapping[str, Any], notes: str = "done", step: str | None = None, **variables: Any
     ) -> Story:
         return self.when(
             AcknowledgeStep(

@@ -118,8 +118,8 @@ def test_the_ranking_is_that_of_resume_session(bench: Bench, work: Agent, surfac
         agent = bench.agent()
         agent.start("test.flow", goal=goal)
         if goal == "boiler pipes":
-            agent.ack()
-            agent.ack()
+            agent.ack("done")
+            agent.ack("done")
     listed = bench.agent().call("resume_session", query="boiler")["candidates"]
     titles = [candidate["title"] for candidate in Newcomer(bench, surface).find("boiler")["candidates"]]
     assert titles == [candidate["title"] for candidate in listed] == [*titles[:2], "boiler pipes"]
@@ -219,7 +219,7 @@ class TestTheResumePrompt:
 
     @pytest.mark.parametrize("surface", STATEFUL)
     def test_it_does_not_continue_finished_work(self, bench: Bench, work: Agent, surface: str) -> None:
-        work.ack()
+        work.ack("done")
         assert work.last["isComplete"]
         text = self.text(bench, surface, "boiler")
         assert text.startswith("'mend the boiler' (test.flow) is not running any more (complete)")
@@ -228,8 +228,8 @@ class TestTheResumePrompt:
         done = bench.agent()
         bench.clock.pass_seconds(60)
         done.start("test.flow", goal="finished since")
-        done.ack()
-        done.ack()
+        done.ack("done")
+        done.ack("done")
         assert self.text(bench, "execution", "").startswith("Continue 'mend the boiler'")
 
     def test_with_nothing_stored_it_says_so(self, bench: Bench) -> None:

@@ -59,7 +59,7 @@ def execution_answers(surface: Surface, **output: Any) -> Iterator[Reply]:
     yield answer
     while not (body := fields(answer))["isComplete"]:
         tokens = {name: body[name] for name in ("stateToken", "ackToken")}
-        answer = tell(surface, "continue_workflow", **tokens, output=output)
+        answer = tell(surface, "continue_workflow", **tokens, output={"notesMarkdown": "done", **output})
         yield answer
 
 
@@ -87,6 +87,7 @@ def navigation_answers(surface: Surface) -> Iterator[Reply]:
         given = {f"{name}_id": actions[0][name] for name in names if name in actions[0]}
         if "options" in actions[0]:
             given["option_id"] = actions[0]["options"][0]
+        given["output"] = {"notesMarkdown": "done"}
         answer = tell(surface, "nav_action", state=body["state"], action=actions[0]["action"], **given)
         yield answer
 

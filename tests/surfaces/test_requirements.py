@@ -523,3 +523,85 @@ def test_a_broken_file_is_named_with_its_line_and_code(bench: Bench) -> None:
     answer = agent.start("test.flow")
     assert (answer["code"], answer["message"][:17]) == ("VALIDATION_ERROR", "test.flow.json:1:")
     assert "IL110" in answer["message"]
+
+
+SHOWN = """\
+id: test.own
+name: Own
+description: For a test.
+version: 1.0.0
+steps:
+  - {id: agree, title: Agree, prompt: Agree on it., sets: [acceptance]}
+  - {id: build, title: Build, prompt: "Build until {{acceptance}} holds."}
+"""
+
+
+def own(bench: Bench) -> None:
+    """Write a file of our own whose first step sets what the text of the second shows."""
+    (bench.workflows / "own.yaml").write_text(SHOWN)
+
+
+def test_a_variable_that_a_later_text_shows_is_required_of_the_step_that_sets_it(bench: Bench) -> None:
+    own(bench)
+    agent = bench.agent()
+    agent.start("test.own")
+    assert "- `acceptance`" in agent.text
+    blocked = agent.ack("agreed")
+    assert blocked["blockers"][0]["message"] == "Step 'agree' must set 'acceptance', which is shown later on."
+    assert blocked["blockers"][0]["example"] == {"acceptance": "<acceptance>"}
+    agent.ack("agreed", acceptance="every test passes")
+    assert "Build until every test passes holds." in agent.text
+
+
+def test_a_variable_that_is_shown_later_is_required_on_the_other_surfaces(bench: Bench) -> None:
+    own(bench)
+    client = Agent(NavigationSurface(bench.ledger()))
+    state = client.call("nav_start", workflow_id="test.own")["state"]
+    refused = client.call("nav_action", state=state, action="complete_step", step_id="agree")
+    assert refused["error"]["code"] == "OUTPUT_REQUIRED"
+    for surface in (session, gated):
+        agent = surface(bench, Terms(min_response_ms=0))
+        agent.call("start_session", workflow_id="test.own", agent_id="a")
+        agent.go("main")
+        refusal = agent.go("__terminal__", step_manifest=[{"step_id": "agree", "output": "x"}])
+        assert (refusal.code, refusal.fields["variables"]) == ("INPUT_REQUIRED", ["acceptance"])
+
+
+def test_in_files_of_others_a_variable_that_is_only_shown_is_a_warning(bench: Bench) -> None:
+    shown = {"id": "build", "title": "Build", "prompt": "Build until {{acceptance}} holds."}
+    bench.write(workflow(*steps("agree", sets=["acceptance"]), shown))
+    agent = bench.agent()
+    agent.start("test.flow")
+    assert agent.ack("agreed")["pending"]["stepId"] == "build"
+    assert "Warning: Step 'agree' should set 'acceptance'; it is not set." in agent.text
+
+
+def test_a_step_of_which_nothing_was_written_down_is_a_warning_and_a_gap(bench: Bench) -> None:
+    bench.write(workflow(*steps("look")))
+    agent = bench.agent()
+    agent.start("test.flow")
+    assert "continue_workflow with output.notesMarkdown" in agent.text
+    ended = agent.ack()
+    assert (ended["status"], ended["gaps"]) == ("complete_with_gaps", 1)
+    assert "Warning: Nothing was written down about step 'look'." in agent.text
+    agent.start("test.flow")
+    assert agent.ack("seen")["status"] == "complete"
+
+
+def test_navigation_asks_for_notes_and_records_their_absence(bench: Bench) -> None:
+    bench.write(workflow(*steps("look")))
+    client = Agent(NavigationSurface(bench.ledger()))
+    body = client.call("nav_start", workflow_id="test.flow")
+    (offer,) = body["availableActions"]["required"]
+    assert offer["output"] == {"notesMarkdown": "<what was done and found>"}
+    done = client.call("nav_action", state=body["state"], action="complete_step", step_id="look")
+    assert "Nothing was written down about step 'look'." in str(done["warnings"])
+
+
+def test_notes_are_not_missed_where_the_file_waives_them_or_an_artifact_came(bench: Bench) -> None:
+    bench.write(workflow(*steps("look", notesOptional=True), *steps("show")))
+    agent = bench.agent()
+    agent.start("test.flow")
+    assert "output.notesMarkdown" not in agent.text
+    agent.ack()
+    assert agent.ack(artifacts=[{"kind": "found"}])["status"] == "complete"

@@ -50,7 +50,7 @@ from interlock.core.values import Json
 
 ITEM_TYPES = ("step", "parallel", "gate", "checkpoint", "loop")
 ITEM_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,127}")
-_INERT = ("audit", "verification", "modelTier", "notesOptional")
+_PASSED_ON = ("audit", "verification", "modelTier", "notesOptional")  # for the lookup surface
 
 
 class CompileDraft(Struct):
@@ -275,6 +275,7 @@ def compile_step(raw: Mapping[str, Json], at: SourceLocation, draft: CompileDraf
         checks=read_checks(source.checks, at / "checks", draft.checks, report),
         hints=hints,
         hands_in=tuple(names),
+        notes_optional=bool(source.notes_optional),
         actions=(
             *read_actions(source.actions, at / "actions", report),
             *(Action("set", target=name) for name in source.sets),
@@ -284,7 +285,7 @@ def compile_step(raw: Mapping[str, Json], at: SourceLocation, draft: CompileDraf
         skill=source.skill,
         skill_args={**source.skill_args_as_documented, **source.skill_args},
         probes=source.probes,
-        extra={**unknown_fields(StepSource, raw), **{key: raw[key] for key in _INERT if key in raw}},
+        extra={**unknown_fields(StepSource, raw), **{key: raw[key] for key in _PASSED_ON if key in raw}},
     )
 
 

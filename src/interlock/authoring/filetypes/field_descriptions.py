@@ -190,12 +190,13 @@ _STEPS: Mapping[type[Struct], Mapping[str, str]] = {
         "skill_args": "The same as `skillArgs`, which takes precedence; activity files use this field.",
         "checkpoint": "The checkpoint of the same activity that is asked right before this step.",
         "actions": "What happens when the step is done.",
-        "sets": "Variables that the step sets. One that a condition reads is required when the step is done.",
+        "sets": "Variables that the step sets. One that a condition reads or another item shows is required "
+        "when the step is done.",
         "triggers": "Child workflows that the agent starts in this step; one object or a list.",
         "required": "Whether the step has to be done. One that is not may be passed over, also if it "
         "declares an output.",
         "probes": "The capability that this step tries out: the run goes on once it was observed to work.",
-        "notesOptional": _KEPT.format("step"),
+        "notesOptional": "Without notes the step is done and no gap is recorded.",
         "audit": _KEPT.format("step"),
         "verification": _KEPT.format("step"),
         "modelTier": "Not interpreted; the `lookup` surface passes it on as `modelHint`.",

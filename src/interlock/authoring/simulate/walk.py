@@ -64,7 +64,7 @@ def walk_through(workflow: Workflow, answers: Sequence[int]) -> SimulatedWalk:
     activities = tuple(
         replace(activity, items=tuple(map(_trusted_item, activity.items))) for activity in workflow.activities
     )
-    plan = Plan(replace(workflow, activities=activities))
+    plan = Plan(replace(workflow, activities=activities, declares_sets=False))
     trials = Trials(plan.workflow)
     possible = PossibleCommands(plan, trials, Liveness(plan, trials.setters))
     choices = _starts(plan, trials)

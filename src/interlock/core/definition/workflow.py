@@ -217,8 +217,9 @@ class Step(Value, frozen=True, tag="step"):
 
     @property
     def wants_notes(self) -> bool:
-        """Say whether notes are asked for although the file requires no output, and does not waive them."""
-        requires = self.hands_in or self.criteria is not None or any(it.required for it in self.contracts)
+        """Say whether notes are asked for: the file requires nothing else, and does not waive them."""
+        contracts = any(contract.required for contract in self.contracts)
+        requires = contracts or self.hands_in or self.checks or self.criteria is not None
         return not (self.notes_optional or requires)
 
     @property

@@ -172,6 +172,9 @@ def _close_step(draft: Draft, settled: RunState, need: NeedStep, ack: Acknowledg
         )
     draft.record(*verdict.ran, *draft.put(verdict.answers), *learned(ack.output), *verdict.gaps)
     take_gaps(draft, ack.output)
+    if need.step.wants_notes and not ack.output.has_content:
+        text = f"Nothing was written down about step '{need.step.id}'."
+        draft.record(e.GapRecorded("warning", "unexpected", "no_notes", text, need.key))
     digest = ack.output.digest if draft.state.frames else ""
     complete(draft, need, digest, verdict.handed_in, claimed=False)
     _report_confirmation(draft, need.step, ack)

@@ -32,6 +32,11 @@ class Output(Struct, frozen=True, omit_defaults=True):
         """What tells whether another output of the step is the same, in few bytes; empty for no output."""
         return digest_of(msgspec.json.encode(self))[-10:] if self.notes or self.artifacts else ""
 
+    @property
+    def has_content(self) -> bool:
+        """Say whether anything was written down: notes or artifacts."""
+        return bool(self.notes.strip() or self.artifacts)
+
     def of_kind(self, *kinds: str) -> list[Mapping[str, Json]]:
         return [artifact for artifact in self.artifacts if artifact.get("kind") in kinds]
 

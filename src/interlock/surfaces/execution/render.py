@@ -250,6 +250,8 @@ def _pending_text(view: View, pending: Pending | None, tokens: Mapping[str, str]
         how = "When done: continue_workflow with output and these tokens; the user confirms it in the inbox."
     elif pending.requireConfirmation:
         how = "When done, ask the user to confirm; then continue_workflow with output and these tokens."
+    elif isinstance(view.awaited, NeedStep) and view.awaited.step.wants_notes:
+        how = "When done: continue_workflow with output.notesMarkdown (what was done) and these tokens."
     else:
         how = "When done: continue_workflow with output and these tokens."
     if isinstance(view.awaited, NeedStep) and not view.awaited.step.required:

@@ -201,6 +201,8 @@ def _offer(situation: Situation, move: Move) -> dict[str, Json]:
         offer["variables"] = list(move.variables)
     if move.example:
         offer["example"] = dict(move.example)
+    if move.step is not None and move.step.wants_notes:
+        offer["output"] = {"notesMarkdown": "<what was done and found>"}
     if move.needs:
         offer["needs"] = [_need(move.step, blocker) for blocker in move.needs]
     if move.condition:

@@ -27,7 +27,7 @@ def circle(*exits: Transition) -> Workflow:
 
 
 def test_a_circle_stops_and_names_what_decides_it() -> None:
-    story = given(circle(OUT)).start()
+    story = given(circle(OUT)).start().ack(wanted=None, enough=None)
     assert story.pending == "circle:one"
     blocked = story.ack().outcome
     assert isinstance(blocked, Decided)
@@ -60,7 +60,7 @@ def test_what_holds_nobody_up_is_passed_over_once_in_a_circle() -> None:
 
 def test_never_stop_ends_a_circle_with_a_critical_gap() -> None:
     """Rule 27: never-stop reaches the end, whatever the author wrote."""
-    story = given(circle(), mode="never-stop").start().ack()
+    story = given(circle(), mode="never-stop").start().ack().ack()
     assert story.state.status == "complete_with_gaps"
 
 

@@ -16,8 +16,9 @@ from interlock.core.definition.conditions import Compare
 from interlock.core.definition.program import Plan
 from interlock.core.definition.workflow import Action, Activity, Loop, Step, Transition, Workflow
 from interlock.core.engine.decide import outcome_of
+from interlock.core.engine.settle import UNSET
 from interlock.core.run.commands import AcknowledgeStep, StartRun, Terms
-from interlock.core.run.outcomes import Decided, NeedStep
+from interlock.core.run.outcomes import Decided, NeedInput, NeedStep
 from interlock.core.run.preferences import PRESETS
 from interlock.core.run.state import RunState
 from interlock.core.run.surface_policy import EXECUTION
@@ -132,6 +133,10 @@ def visited(workflow: Workflow, context: dict[str, Any]) -> list[str]:
     run = outcome_of(plan, RunState(), StartRun(EXECUTION, 0, "h", "s", PRESETS["guided"], context))
     while len(seen) < CAP:
         assert isinstance(run, Decided)
+        if isinstance(run.awaited, NeedInput) and run.awaited.subject.startswith(UNSET):
+            unset = dict.fromkeys(run.awaited.variables)  # as lookup leaves them
+            run = outcome_of(plan, run.state, AcknowledgeStep(EXECUTION, 0, Terms(), variables=unset))
+            continue
         if not isinstance(run.awaited, NeedStep):
             break
         seen.append(run.awaited.step.id)

@@ -123,7 +123,8 @@ def test_what_was_passed_over_for_an_unset_variable_is_named(bench: Bench) -> No
     agent.call("start_session", agent_id="a", workflow_id="flow")
     agent.go("gather")
     answer_checkpoint(agent, agent, "scope", "yes", variables={"goal": "g"})
-    warnings = agent.go("build", step_manifest=manifest("look", "weigh")).warnings
+    left = {"risky": None}
+    warnings = agent.go("build", step_manifest=manifest("look", "weigh"), variables=left).warnings
     told = "Step 'warn' and checkpoint 'danger' were passed over: nobody has set 'risky' (risky == true)."
     assert told in warnings
 

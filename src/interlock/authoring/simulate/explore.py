@@ -21,6 +21,7 @@ from interlock.core.definition.program import LOOP_CONTROL, Plan
 from interlock.core.definition.prompts import gate_prompt, step_prompt
 from interlock.core.definition.workflow import Gate, Item, Loop, Step, Workflow
 from interlock.core.engine.decide import outcome_of
+from interlock.core.engine.settle import UNSET
 from interlock.core.run import events as e
 from interlock.core.run.commands import AcknowledgeStep, StartRun, Terms
 from interlock.core.run.outcomes import (
@@ -107,7 +108,8 @@ def trusted_step(step: Step) -> Step:
     """Remove what only the work of an agent or its user can satisfy."""
     loop_control = tuple(contract for contract in step.contracts if contract.artifact == LOOP_CONTROL)
     checks = tuple(replace(check, run="") for check in step.checks)
-    return replace(step, contracts=loop_control, criteria=None, user_input=(), hands_in=(), checks=checks)
+    step = replace(step, contracts=loop_control, criteria=None, user_input=(), hands_in=(), checks=checks)
+    return replace(step, notes_optional=True)
 
 
 class _Explorer:
@@ -238,6 +240,8 @@ class PossibleCommands:
                 names = [path.partition(".")[0] for path in paths]
                 samples: tuple[Json, ...] = ([ITEM], []) if loop and loop.kind == "forEach" else (1, 0)
                 inputs: list[dict[str, Json]] = [dict.fromkeys(names, sample) for sample in samples]
+                if awaited.subject.startswith(UNSET):
+                    yield AcknowledgeStep(EXECUTION, 0, Terms(), variables=dict.fromkeys(names))
                 if all(name in self._trials.values for name in names):
                     inputs = self._trials.assignments(dict.fromkeys(names))
                 for variables in inputs:

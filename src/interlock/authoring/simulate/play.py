@@ -14,6 +14,7 @@ from interlock.core.definition.program import Plan, confirmation
 from interlock.core.definition.workflow import Step
 from interlock.core.engine.decide import outcome_of
 from interlock.core.engine.decisions import DECISION
+from interlock.core.engine.settle import UNSET
 from interlock.core.run.commands import AcknowledgeStep, StartRun, Terms
 from interlock.core.run.due_checks import CheckResult, DueCheck
 from interlock.core.run.events import CheckRan
@@ -143,7 +144,7 @@ class _Run:
                     assert answer is not None
                     artifacts = (*artifacts, decision_artifact(gate.id, answer))
                 self.visits.append(Visit(step.id, activity, context=output.context))
-                notes = output.notes or ", ".join(step.hands_in)
+                notes = output.notes or ", ".join(step.hands_in) or ("done" if step.wants_notes else "")
                 variables = {**self._stand_ins(step, state), **output.context}
                 return AcknowledgeStep(EXECUTION, 0, Terms(), Output(notes, artifacts), variables)
             case NeedAnswer(gate=gate):
@@ -153,7 +154,11 @@ class _Run:
                 return AcknowledgeStep(EXECUTION, 0, Terms(), Output(artifacts=artifacts), reports=False)
             case NeedInput(variables=names, gate=gate, example=example):
                 # What a question shows is not what a scenario is about: a sample will do.
-                stand_ins = {name: sample(self._plan, name, example) for name in names} if gate else {}
+                stand_ins: dict[str, Json] = {
+                    name: sample(self._plan, name, example) for name in names if gate is not None
+                }
+                if awaited.subject.startswith(UNSET):
+                    stand_ins = dict.fromkeys(names)
                 inputs = {name: scenario.inputs[name] for name in names if name in scenario.inputs}
                 return AcknowledgeStep(EXECUTION, 0, Terms(), variables={**stand_ins, **inputs})
             case Done() | NeedLoop() | NeedExit() | NeedEntry():

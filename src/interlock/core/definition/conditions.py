@@ -7,7 +7,7 @@ everything and does not exist. Declared defaults lie beneath the variables for c
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Literal, TypeAlias, assert_never
 
 import msgspec
@@ -94,33 +94,58 @@ def holds(condition: Condition | None, scope: Scope, *, unknown: bool = True) ->
     One that cannot be evaluated, because its pattern is invalid or too slow, counts as `unknown` says. A
     gate or a step applies then: a pattern that takes too long must not open a way around it.
     """
-    judged = _judged(condition, scope)
+    judged = _judged(condition, scope, _any)
     return unknown if judged is None else judged
 
 
-def _judged(condition: Condition | None, scope: Scope, *, defaults: bool = True) -> bool | None:
-    """Evaluate a condition; None where that is impossible, or depends on what only a default has set."""
+def _judged(condition: Condition | None, scope: Scope, is_known: Callable[[Compare], bool]) -> bool | None:
+    """Evaluate a condition; None where that is impossible, or depends on a test that is not known."""
     match condition:
         case None:
             return True
         case Compare():
-            return _compare(condition, scope) if defaults or scope.is_set(condition.variable) else None
+            return _compare(condition, scope) if is_known(condition) else None
         case AllOf():
-            parts = [_judged(part, scope, defaults=defaults) for part in condition.conditions]
+            parts = [_judged(part, scope, is_known) for part in condition.conditions]
             return False if False in parts else None if None in parts else True
         case AnyOf():
-            parts = [_judged(part, scope, defaults=defaults) for part in condition.conditions]
+            parts = [_judged(part, scope, is_known) for part in condition.conditions]
             return True if True in parts else None if None in parts else False
         case Not():
-            opposite = _judged(condition.condition, scope, defaults=defaults)
+            opposite = _judged(condition.condition, scope, is_known)
             return None if opposite is None else not opposite
         case _:
             assert_never(condition)
 
 
-def is_known_false(condition: Condition | None, scope: Scope) -> bool:
-    """Say whether values that were set in the run make the condition false; defaults do not count."""
-    return _judged(condition, scope, defaults=False) is False
+def _any(_: Compare) -> bool:
+    return True
+
+
+def is_known_false(condition: Condition | None, scope: Scope, settled: Collection[str] = ()) -> bool:
+    """Say whether values that were set in the run make the condition false; defaults do not count.
+
+    They do for what is `settled`: variables that nobody will set any more.
+    """
+
+    def is_known(test: Compare) -> bool:
+        return scope.is_set(test.variable) or root(test.variable) in settled
+
+    return _judged(condition, scope, is_known) is False
+
+
+def undecided_by(condition: Condition | None, scope: Scope) -> tuple[str, ...]:
+    """Name the variables that nobody has set, and for which alone the condition is not decided.
+
+    A test for existence is decided by the absence of its variable; so is one that `null` was sent for.
+    """
+
+    def is_known(test: Compare) -> bool:
+        return test.operator in ("exists", "notExists") or not scope.lacks(root(test.variable))
+
+    if _judged(condition, scope, is_known) is not None:
+        return ()
+    return tuple(dict.fromkeys(test.variable for test in tests_of(condition) if not is_known(test)))
 
 
 def _compare(test: Compare, scope: Scope) -> bool | None:

@@ -25,7 +25,7 @@ from interlock.core.engine.draft import Draft
 from interlock.core.engine.gates import needs_confirmation, question_of
 from interlock.core.engine.paths.exits import exits
 from interlock.core.engine.requirements import DIVERGENCE, NOTHING_LACKS, Verdict, examine, observations
-from interlock.core.engine.settle import CIRCLE, REST, consequences, due_roots, sets_of
+from interlock.core.engine.settle import CIRCLE, REST, UNSET, consequences, due_roots, sets_of
 from interlock.core.run import events as e
 from interlock.core.run.commands import AcknowledgeStep, Decision, EnterActivity, Terms
 from interlock.core.run.notices import Notice, Notices
@@ -399,7 +399,7 @@ def _supply_input(
         return draft.decided()
     missing = [
         Blocker(BlockerCode.MISSING_REQUIRED_OUTPUT, ContextKey(name), need.message, example={name: value})
-        for name, value in need.example.items()
+        for name, value in still.example.items()
     ]
     pointer = WorkflowStep(draft.state.activity or "")
     endless = Blocker(BlockerCode.INVARIANT_VIOLATION, pointer, need.message)
@@ -407,10 +407,15 @@ def _supply_input(
 
 
 def without_input(draft: Draft, need: NeedInput) -> Iterator[e.Event]:
-    """In never-stop mode leave the loop, take an exit that is not known to be closed, or end an endless run.
+    """In never-stop mode go on without it, and disclose that as a gap.
 
-    What was assumed is disclosed as a gap.
+    What is unset stays so, the loop is left, an exit is taken that is not known to be closed, or an endless
+    run ends.
     """
+    if need.subject.startswith(UNSET):
+        yield e.GapRecorded("warning", "unexpected", "missing_input", need.message, need.subject)
+        yield e.ContextSet(dict.fromkeys(need.variables))
+        return
     yield e.GapRecorded("critical", "unexpected", "missing_input", need.message, need.subject)
     assert draft.state.activity is not None
     if need.loop is not None:

@@ -118,7 +118,8 @@ class Walk:
     def _settle(self) -> Awaited | Refusal:
         draft = self.draft
         while True:
-            event = next_event(draft.plan, draft.state, draft.policy, draft.now)
+            asks = self.towards is None  # who walks to a gate learns there whether it applies
+            event = next_event(draft.plan, draft.state, draft.policy, draft.now, asks=asks)
             if not isinstance(event, e.RunEvent):
                 return event
             if len(draft.events) > self.most_events:

@@ -154,6 +154,10 @@ def _moves(plan: Plan, state: RunState, pending: Awaited, terms: Terms, decision
                 gate=gate,
             )
             return Moves((send,), blocked=blocked)
+        case NeedInput(loop=None):
+            listed = _exits(plan, state, NeedExit(exits(plan, state)))
+            ways = (*listed.required, *listed.optional)
+            return replace(listed, required=tuple(_sending(move, pending) for move in ways), optional=())
         case NeedLoop() | NeedInput():
             return _loop(plan, state, pending)
         case NeedExit():
@@ -214,6 +218,11 @@ def _exits(plan: Plan, state: RunState, need: NeedExit) -> Moves:
         tuple(_taken(exit_) for exit_ in opened if exit_ not in expected),
         tuple(blocked),
     )
+
+
+def _sending(move: Move, need: NeedInput) -> Move:
+    """Return an exit that is open to whoever sends what nobody has set, or null for it."""
+    return replace(move, variables=need.variables, example=need.example)
 
 
 def _taken(exit_: Exit) -> Move:

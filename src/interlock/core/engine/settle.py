@@ -11,7 +11,7 @@ from typing import assert_never
 from msgspec import Struct
 from msgspec.structs import replace
 
-from interlock.core.definition.conditions import describe, holds, unset_in
+from interlock.core.definition.conditions import Condition, describe, holds, undecided_by, unset_in
 from interlock.core.definition.expressions import root, variables_in
 from interlock.core.definition.program import END, AskGate, ConfirmStep, DoStep, EnterLoop, Plan, RepeatLoop
 from interlock.core.definition.workflow import Action, Gate, Step
@@ -27,7 +27,14 @@ from interlock.core.engine.gates import (
     question_shown,
 )
 from interlock.core.engine.loops import enter_loop, repeat_loop
-from interlock.core.engine.paths.exits import ChosenExit, chosen_exit, deciding_variables, exits, unset_before
+from interlock.core.engine.paths.exits import (
+    ChosenExit,
+    chosen_exit,
+    deciding_variables,
+    exits,
+    undecided_exits,
+    unset_before,
+)
 from interlock.core.engine.paths.jumps import gone_back_before, left_unanswered
 from interlock.core.engine.requirements import asked_inputs
 from interlock.core.run import events as e
@@ -46,10 +53,13 @@ from interlock.core.run.surface_policy import SurfacePolicy
 from interlock.core.values import Json
 from interlock.core.variables.roots import input_roots, unset_in_question
 from interlock.core.variables.typed_values import example_of, fitting
+from interlock.core.variables.writes import barred
 
 MOST_EVENTS = 10_000
 CIRCLE = "circle:"
 REST = "rest:"
+UNSET = "unset:"
+EXIT = "way:"
 
 
 def settle(
@@ -130,8 +140,84 @@ def awaited(plan: Plan, state: RunState, policy: SurfacePolicy) -> Awaited:
     return settle(plan, state, policy, state.entered_at)[2]
 
 
-def next_event(plan: Plan, state: RunState, policy: SurfacePolicy, now: int) -> e.Event | Awaited:
-    """Return the next automatic event, or what is awaited."""
+def next_event(
+    plan: Plan, state: RunState, policy: SurfacePolicy, now: int, *, asks: bool = True
+) -> e.Event | Awaited:
+    """Return the next automatic event, or what is awaited; `asks` for what nobody has set, too (rule 20)."""
+    event = _next_event(plan, state, policy, now)
+    if not asks or not isinstance(event, e.RunEvent):
+        return event
+    return _forgotten(plan, state, event, policy) or event
+
+
+def _forgotten(plan: Plan, state: RunState, event: e.Event, policy: SurfacePolicy) -> NeedInput | None:
+    """Ask for variables that nobody has set, if the activity would be left because of that alone.
+
+    Steps, gates, loops or exits would be passed over, and nothing else would come before its end.
+    """
+    if not _undecided(plan, state, event):
+        return None
+    names, passed = list[str](), list[str]()
+    following: e.Event | Awaited = event
+    while isinstance(following, e.RunEvent) and not isinstance(following, e.LoopIterated):
+        if undecided := _undecided(plan, state, following):
+            names += undecided
+            passed.append(_passed_over(following))
+        if isinstance(following, e.ActivityLeft):
+            break
+        state = evolve(state, following)
+        following = _next_event(plan, state, policy, 0)
+    is_at_exits = isinstance(following, NeedInput) and following.subject.startswith(EXIT)
+    if not (isinstance(following, (e.ActivityLeft, NeedExit)) or is_at_exits):
+        return None
+    lacking = ", ".join(f"'{path}'" for path in dict.fromkeys(names))
+    left_out, example = ", ".join(dict.fromkeys(passed)), example_of(plan, dict.fromkeys(names))
+    message = f"Nobody has set {lacking}: without that, activity '{state.activity}' ends past {left_out}."
+    text = f"{message} Send it, or null to leave it unset."
+    return NeedInput(f"{UNSET}{state.activity}", tuple(example), text, example)
+
+
+def _undecided(plan: Plan, state: RunState, event: e.Event) -> tuple[str, ...]:
+    """Name what nobody has set, what alone passes over an item or an exit, and what an agent may set."""
+    if isinstance(event, e.ActivityLeft):
+        names = undecided_exits(plan, state) if event.via != "option" else ()
+    else:
+        names = undecided_by(_condition_of(plan, state, event), plan.scope(state.variables))
+    return tuple(name for name in names if root(name) not in barred(plan, state)) if names else ()
+
+
+def _condition_of(plan: Plan, state: RunState, event: e.Event) -> Condition | None:
+    """Return the condition by which an event passes over the item that comes next."""
+    op = plan.program(state.activity).ops.get(state.next_key) if state.activity else None
+    match event, op:
+        case e.StepSkipped(), DoStep(step=step):
+            return step.condition
+        case e.GatePassed(because="condition"), AskGate(gate=gate):
+            return gate.condition
+        case e.GatePassed(because="condition"), ConfirmStep(step=Step(confirm=condition)):
+            return None if isinstance(condition, bool) else condition
+        case e.LoopLeft(because="passed"), EnterLoop(loop=loop):
+            return loop.run_condition
+        case e.LoopLeft(because="condition"), EnterLoop(loop=loop):
+            return loop.condition
+        case _:
+            return None
+
+
+def _passed_over(event: e.Event) -> str:
+    match event:
+        case e.StepSkipped():
+            return f"step '{event.step}'"
+        case e.GatePassed():
+            return f"checkpoint '{event.gate}'"
+        case e.LoopLeft():
+            return f"loop '{event.loop}'"
+        case _:
+            return "an exit that it decides"
+
+
+def _next_event(plan: Plan, state: RunState, policy: SurfacePolicy, now: int) -> e.Event | Awaited:
+    """Return the next automatic event, or what is awaited, whatever nobody has set."""
     if state.finished:
         return Done()
     if (opened := state.open) is not None:
@@ -334,7 +420,7 @@ def _at_the_end(plan: Plan, state: RunState, policy: SurfacePolicy) -> e.Event |
     names = deciding_variables(plan, state)
     listed = ", ".join(names)
     message = f"No exit of activity '{state.activity}' is open. These variables decide it: {listed}."
-    return NeedInput(f"way:{state.activity}", names, message, example_of(plan, names))
+    return NeedInput(f"{EXIT}{state.activity}", names, message, example_of(plan, names))
 
 
 def left(plan: Plan, state: RunState, chosen: ChosenExit) -> e.ActivityLeft:

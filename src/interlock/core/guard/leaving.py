@@ -131,8 +131,9 @@ def _expected(plan: Plan, audit: Audit, activity: Activity) -> tuple[str | None,
         if transition.condition is not None and holds(transition.condition, scope, unknown=False):
             return past_skipped(plan, audit, transition.to), False
     fallback = _default(plan, activity)
-    if fallback is None and all(
-        is_known_false(condition, scope) for _, condition, _ in _declared(plan, activity)
+    ends = any(branch.default and branch.to is None for it in activity.decisions for branch in it.branches)
+    if fallback is None and (
+        ends or all(_is_shut(plan, audit, it) for _, it, _ in _declared(plan, activity))
     ):
         return TERMINAL, False
     return (past_skipped(plan, audit, fallback) if fallback else None), bool(_transitions(plan, activity))
@@ -145,11 +146,18 @@ def _conditional(
     scope, reads = plan.scope(audit.variables), [*variables_of(condition)]
     if holds(condition, scope, unknown=False):
         return (True, not unset_in(condition, scope), True), _Way(activity.id, to, open=True)
-    is_false = is_known_false(condition, scope)
+    is_false = _is_shut(plan, audit, condition)
     unset = [] if is_false else [name for name in reads if not scope.is_set(name)]
     held = _answer_opens(plan, audit, condition, unset or reads)
     is_claim = bool(unset) and not held
     return (is_claim, not unset, not is_false), _Way(activity.id, to, is_claim, held)
+
+
+def _is_shut(plan: Plan, audit: Audit, condition: Condition | None) -> bool:
+    """Say whether a condition is false by values of the run, or by what a question owns."""
+    roots = {root(name) for name in variables_of(condition)}
+    settled = {name for name in roots if audit.owner_of(name) is not None}
+    return is_known_false(condition, plan.scope(audit.variables), settled)
 
 
 def _answer_opens(plan: Plan, audit: Audit, condition: Condition, names: Iterable[str]) -> bool:

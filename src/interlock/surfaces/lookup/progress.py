@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from collections.abc import Set as AbstractSet
 from typing import Final
 
+import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
@@ -20,7 +21,7 @@ from interlock.core.engine.decide import outcome_of
 from interlock.core.run import events as e
 from interlock.core.run.commands import AcknowledgeStep, StartRun, Terms
 from interlock.core.run.notices import PASSED_OVER
-from interlock.core.run.outcomes import Decided, Done, NeedStep
+from interlock.core.run.outcomes import Decided, Done, NeedInput, NeedStep
 from interlock.core.run.preferences import PRESETS
 from interlock.core.run.state import RunState
 from interlock.core.run.surface_policy import EXECUTION
@@ -67,8 +68,8 @@ def due_step(
         # What was passed over because of unset variables (rule 20), and loops and exits without their input.
         passed_over = [notice.message for notice in run.notices.listed if notice.code == PASSED_OVER]
         gaps = [event for event in run.events if isinstance(event, e.GapRecorded)]
-        missing = [gap.summary for gap in gaps if gap.detail in ("missing_input", "loop_limit")]
-        warnings.update(dict.fromkeys((*passed_over, *missing)))
+        limits = [gap.summary for gap in gaps if gap.detail == "loop_limit"]
+        warnings.update(dict.fromkeys((*passed_over, *limits)))
         match run.awaited:
             case NeedStep(step=step):
                 name = visits.name((run.state.activity or "", step.id))
@@ -81,6 +82,10 @@ def due_step(
                     optional = optional or Offered(plan, run.state, step, name, tuple(warnings))
             case Done():
                 return optional or Offered(plan, run.state, None, "", tuple(warnings))
+            case NeedInput(message=message, example=example):
+                shape = f" Send in context: {msgspec.json.encode(example).decode()}." if example else ""
+                warnings[f"{message}{shape}"] = None
+                passes += 1
             case _:
                 passes += 1
         run = _decided(plan, run.state, _ACK)

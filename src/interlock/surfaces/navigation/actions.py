@@ -151,6 +151,8 @@ def done_message(params: NavAction, view: View) -> str:
                 text = f"Checkpoint '{params.checkpoint_id}' is asked now"
         case "transition":
             text = f"Transitioned to activity '{params.activity_id}'"
+            if not view.state.finished and view.state.activity != params.activity_id:
+                text = "What these variables decide comes first; take one of availableActions"
         case "advance_loop":
             frame = next((frame for frame in view.state.frames if frame.loop == params.loop_id), None)
             text = f"Loop '{params.loop_id}' ended without another round; take one of availableActions"

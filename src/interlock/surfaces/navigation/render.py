@@ -256,6 +256,9 @@ def _description(situation: Situation, move: Move) -> str:
             return "Put the checkpoint to the user and pass on the option that was chosen."
         case "transition":
             target = workflow.activity(move.target)
+            if move.variables:
+                to = f"to '{interpolate(target.name, situation.scope)}'" if target else "to the end"
+                return f"Go on {to}. Send these variables along, null for one that stays unset."
             if target is None:
                 return "End the workflow."
             if view.state.activity is None:

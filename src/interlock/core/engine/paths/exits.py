@@ -14,6 +14,7 @@ from interlock.core.definition.conditions import (
     describe,
     holds,
     is_known_false,
+    undecided_by,
     unset_in,
     variables_of,
 )
@@ -34,6 +35,7 @@ from interlock.core.definition.workflow import (
 from interlock.core.run.outcomes import Exit
 from interlock.core.run.state import RunState
 from interlock.core.values import merged
+from interlock.core.variables.writes import owners
 
 Via = Literal["option", "decision", "transition", "default", "end", "closed"]  # closed: no condition holds
 
@@ -76,7 +78,7 @@ def possible_exits(workflow: Workflow, activity: Activity) -> Iterator[PossibleE
     if not any(exit_.via == "transition" for exit_ in declared):
         declared.append(PossibleExit(TERMINAL, "end"))
     elif fallback_exit(workflow, activity) is None:
-        declared.append(PossibleExit(TERMINAL, "closed"))
+        declared.append(PossibleExit(TERMINAL, "decision" if ends_by_decision(activity) else "closed"))
     for exit_ in declared:
         yield exit_
         for target, passed in _targets_past(workflow, exit_.to, skippable):
@@ -141,10 +143,18 @@ def _chosen(plan: Plan, activity: Activity, state: RunState) -> ChosenExit | Non
     target = default_exit(workflow, activity)
     if target is not None:
         return ChosenExit(target, "default" if transitions else "end")
+    if ends_by_decision(activity):
+        return ChosenExit(TERMINAL, "decision")
     conditions = [exit_.condition for exit_ in _flow_exits(workflow, activity)]
-    if all(is_known_false(condition, scope) for condition in conditions):
+    if all(is_known_false(condition, scope, owners(state)) for condition in conditions):
         return ChosenExit(TERMINAL, "closed")
     return None
+
+
+def ends_by_decision(activity: Activity) -> bool:
+    """Say whether a decision ends the run where no condition holds: its default branch has no target."""
+    branches = (branch for decision in activity.decisions for branch in decision.branches)
+    return any(branch.default and branch.to is None for branch in branches)
 
 
 def unset_before(plan: Plan, state: RunState) -> tuple[str, ...]:
@@ -157,6 +167,18 @@ def unset_before(plan: Plan, state: RunState) -> tuple[str, ...]:
             break
         passed += unset_in(exit_.condition, scope)
     return tuple(dict.fromkeys(passed))
+
+
+def undecided_exits(plan: Plan, state: RunState) -> tuple[str, ...]:
+    """Name what nobody has set, and what alone closes exits that come before the chosen one."""
+    activity, scope = plan.workflow.activity(state.activity), plan.scope(state.variables)
+    assert activity is not None
+    names: list[str] = []
+    for exit_ in _flow_exits(plan.workflow, activity):
+        if exit_.condition is not None and holds(exit_.condition, scope, unknown=False):
+            break
+        names += undecided_by(exit_.condition, scope)
+    return tuple(dict.fromkeys(names))
 
 
 def _transitions(workflow: Workflow, activity: Activity) -> tuple[Transition, ...]:
@@ -263,7 +285,7 @@ def _conditional(plan: Plan, state: RunState, to: str, condition: Condition) -> 
     if holds(condition, scope, unknown=False):
         unset = unset_in(condition, scope)
         return Exit(to, open=True, condition=describe(condition), reads=reads, unset=unset)
-    decided = is_known_false(condition, scope)
+    decided = is_known_false(condition, scope, owners(state))  # what a question owns nobody else will set
     unset = () if decided else tuple(name for name in reads if not scope.is_set(name))
     gate = _gate_that_opens(plan, state, condition, unset or reads)
     return Exit(

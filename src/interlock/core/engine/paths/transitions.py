@@ -8,17 +8,27 @@ from msgspec.structs import replace
 
 from interlock.core.definition.conditions import describe
 from interlock.core.definition.program import Plan
-from interlock.core.engine.acknowledge import resolve_late
+from interlock.core.engine.acknowledge import input_required, resolve_late, without_input
 from interlock.core.engine.claims import Outlook, Walk, gate_open, take_with_claims
 from interlock.core.engine.decisions import counts, resolved, undecided_gap
 from interlock.core.engine.draft import Draft
 from interlock.core.engine.gates import entrance_gate, question_of
 from interlock.core.engine.paths.exits import ChosenExit, chosen_exit, exits
 from interlock.core.engine.paths.jumps import activities_left_out, left_out
-from interlock.core.engine.settle import arrived, consequences, entered, left
+from interlock.core.engine.settle import UNSET, arrived, awaited, consequences, entered, left
 from interlock.core.run import events as e
 from interlock.core.run.commands import Decision, EnterActivity
-from interlock.core.run.outcomes import Code, Decided, Done, Exit, NeedAnswer, NeedExit, Refusal
+from interlock.core.run.outcomes import (
+    Awaited,
+    Code,
+    Decided,
+    Done,
+    Exit,
+    NeedAnswer,
+    NeedExit,
+    NeedInput,
+    Refusal,
+)
 from interlock.core.run.questions import Unanswered
 from interlock.core.run.state import RunState
 
@@ -29,7 +39,10 @@ def enter(plan: Plan, state: RunState, command: EnterActivity) -> Decided | Refu
         return resolve_late(plan, state, command, *(claim.output for claim in command.claims))
     draft = Draft(plan, state, command.policy, command.now, command.decisions)
     if command.policy.exits != "claimed":
+        was_asked = _is_unset(awaited(plan, state, command.policy))
         draft.take(command.variables)
+        if was_asked and not isinstance(draft.settle(), (NeedInput, NeedExit)):
+            return draft.decided()  # what was sent has made something due before the exit
         return _entered(draft, command) or draft.decided()
     take_with_claims(draft, command)
     refusal = _entered(draft, command)
@@ -39,6 +52,11 @@ def enter(plan: Plan, state: RunState, command: EnterActivity) -> Decided | Refu
     is_mistaken = refusal.code in (Code.ACTIVITY_NOT_FOUND, Code.NO_ACTIVITY)
     is_left = is_mistaken or not refusal.about.keys().isdisjoint(("limit", "decided_exit"))
     return refusal if is_left else draft.refused(refusal)
+
+
+def _is_unset(pending: Awaited) -> bool:
+    """Say whether the run waits for what nobody has set (rule 20)."""
+    return isinstance(pending, NeedInput) and pending.subject.startswith(UNSET)
 
 
 def outstanding(plan: Plan, state: RunState, command: EnterActivity) -> tuple[Refusal, ...]:
@@ -169,8 +187,13 @@ def _chosen(draft: Draft, command: EnterActivity) -> Refusal | None:
 def _take(draft: Draft, command: EnterActivity) -> Refusal | None:
     """Take an exit that is open (rule 22); in never-stop mode a closed one, if none is open."""
     pending, target = draft.skip_optional(), command.target
+    while isinstance(pending, NeedInput) and _is_unset(pending) and draft.state.preferences.never_stops:
+        draft.record(*without_input(draft, pending))
+        pending = draft.skip_optional()
     if draft.state.open is not None:
         return gate_open(draft.state, {"target": target}, command.terms)
+    if isinstance(pending, NeedInput) and _is_unset(pending):
+        return input_required(pending)
     if not isinstance(pending, NeedExit):
         return Refusal(Code.ACTIVITY_NOT_COMPLETE, {"activity": draft.state.activity})
     exit_ = _matching(draft, pending.exits, target)

@@ -1,0 +1,78 @@
+"""What nobody has set and decides whether work is left out is asked for on every surface (rule 20)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from interlock.core.run.commands import Terms
+from interlock.surfaces.lookup import LookupSurface
+from interlock.surfaces.navigation import NavigationSurface
+from support.harness import Agent, Bench, steps, workflow
+from support.session_agents import gated, session
+
+SHAPE = {"deep": "<true | false>"}
+
+
+@pytest.fixture
+def flow(bench: Bench) -> Bench:
+    """A workflow whose last step depends on a variable that no step sets."""
+    later = steps("dig", runCondition={"var": "deep", "equals": True})
+    bench.write(workflow(*steps("look"), *later))
+    return bench
+
+
+def test_execution_asks_for_it_and_blocks(flow: Bench) -> None:
+    agent = flow.agent()
+    agent.start("test.flow")
+    agent.ack("seen")
+    assert "Nobody has set 'deep': without that, activity 'main' ends past step 'dig'." in agent.text
+    assert 'Send in context: {"deep":"<true | false>"}' in agent.text
+    blocked = agent.ack("seen")
+    assert [blocker["example"] for blocker in blocked["blockers"]] == [SHAPE]
+    assert agent.ack(deep=True)["pending"]["stepId"] == "dig"
+
+
+def test_execution_takes_null_as_leave_it_unset(flow: Bench) -> None:
+    agent = flow.agent()
+    agent.start("test.flow")
+    assert agent.ack("seen", deep=None)["status"] == "complete"
+
+
+@pytest.mark.parametrize("surface", [session, gated])
+def test_a_claim_is_refused_without_it(flow: Bench, surface: Any) -> None:
+    agent = surface(flow, Terms(min_response_ms=0))
+    agent.call("start_session", workflow_id="test.flow", agent_id="a")
+    agent.go("main")
+    done = [{"step_id": "look", "output": "seen"}]
+    refusal = agent.go("__terminal__", step_manifest=done)
+    assert (refusal.code, refusal.fields["example"]) == ("INPUT_REQUIRED", SHAPE)
+    assert agent.go("__terminal__", variables={"deep": None}).body["status"] == "completed"
+
+
+@pytest.mark.parametrize("deep", [True, False, None])
+def test_navigation_lists_it_with_the_exit(flow: Bench, deep: bool | None) -> None:
+    client = Agent(NavigationSurface(flow.ledger()))
+    state = client.call("nav_start", workflow_id="test.flow")["state"]
+    look = {"action": "complete_step", "step_id": "look", "output": {"notesMarkdown": "seen"}}
+    body = client.call("nav_action", state=state, **look)
+    (offer,) = body["availableActions"]["required"]
+    assert (offer["action"], offer["variables"], offer["example"]) == ("transition", ["deep"], SHAPE)
+    leave = {"state": body["state"], "action": "transition", "activity_id": "__terminal__"}
+    assert client.call("nav_action", **leave)["error"]["code"] == "INPUT_REQUIRED"
+    body = client.call("nav_action", **leave, variables={"deep": deep})
+    assert body["success"]
+    if deep:
+        assert body["availableActions"]["required"][0]["step_id"] == "dig"
+    else:
+        assert body["status"] == "completed"
+
+
+def test_lookup_warns_with_the_context_to_send(flow: Bench) -> None:
+    client = Agent(LookupSurface(flow.ledger().library))
+    body = client.call("workflow_next", workflowId="test-flow", completedSteps=["look"])
+    assert body["isComplete"]
+    assert 'Send in context: {"deep":"<true | false>"}.' in client.text.replace("\\", "")
+    client.call("workflow_next", workflowId="test-flow", completedSteps=["look"], context={"deep": None})
+    assert "Send in context" not in client.text

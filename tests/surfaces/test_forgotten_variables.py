@@ -7,10 +7,12 @@ from typing import Any
 import pytest
 
 from interlock.core.run.commands import Terms
+from interlock.store.protocol import SessionFilter
 from interlock.surfaces.lookup import LookupSurface
 from interlock.surfaces.navigation import NavigationSurface
 from support.harness import Agent, Bench, steps, workflow
-from support.session_agents import gated, session
+from support.log import logged_events
+from support.session_agents import gated, session, write_flow
 
 SHAPE = {"deep": "<true | false>"}
 
@@ -76,3 +78,44 @@ def test_lookup_warns_with_the_context_to_send(flow: Bench) -> None:
     assert 'Send in context: {"deep":"<true | false>"}.' in client.text.replace("\\", "")
     client.call("workflow_next", workflowId="test-flow", completedSteps=["look"], context={"deep": None})
     assert "Send in context" not in client.text
+
+
+AGAIN = {
+    "again/workflow.yaml": """
+id: again
+version: 1.0.0
+title: Again
+initialActivity: try
+""",
+    "again/activities/00-try.yaml": """
+id: try
+version: 1.0.0
+name: Try
+steps:
+  - { id: attempt, name: Attempt, description: Try it., actions: [{ action: set, target: works }] }
+transitions:
+  - { to: try, condition: { type: simple, variable: works, operator: "==", value: false } }
+  - { to: __terminal__, isDefault: true }
+""",
+}
+
+
+def test_an_activity_with_an_exit_to_itself_is_read_again_and_entered_again(bench: Bench) -> None:
+    write_flow(bench, AGAIN)
+    agent = gated(bench, Terms(min_response_ms=0))
+    agent.call("start_session", workflow_id="again")
+    agent.go("try")
+    agent.go("try")
+    assert visits(bench, agent) == 1
+    done = [{"step_id": "attempt", "output": "it failed"}]
+    agent.go("try", step_manifest=done, variables={"works": False})
+    assert visits(bench, agent) == 2
+    ended = agent.go("__terminal__", step_manifest=done, variables={"works": True})
+    assert ended.body["status"] == "completed"
+
+
+def visits(bench: Bench, agent: Any) -> int:
+    store = agent.surface.ledger.store
+    with store.reading() as reader:
+        (session,) = reader.sessions(SessionFilter())
+    return len(logged_events(store, session.session_id, "activity_entered"))

@@ -15,7 +15,7 @@ from interlock.core.definition.workflow import Activity, Gate
 from interlock.core.engine.decisions import waits_for_user
 from interlock.core.engine.evolve import evolved
 from interlock.core.engine.gates import auto_advances, find_gate, pending_gates, question_of, round_of
-from interlock.core.engine.paths.exits import chosen_exit, exits
+from interlock.core.engine.paths.exits import chosen_exit
 from interlock.core.run.commands import Claim, OpenCheckpoint
 from interlock.core.run.events import GateResolved
 from interlock.core.run.outcomes import Code, NeedAnswer, Refusal
@@ -193,7 +193,7 @@ class GatedSurface(LedgerSurface):
     def _read_again(self, params: shared.NextActivity) -> Reply | None:
         """Return the current activity to an agent that names it and hands nothing in.
 
-        None where the call is a move: to another activity, or back into this one where an exit leads there.
+        None where the call is a move: to another activity, or back into this one if that is expected.
         """
         reading = self.shared.reading_call(params.session_token, Calling("next_activity"))
         if params.activity_id != reading.state.activity:
@@ -204,7 +204,8 @@ class GatedSurface(LedgerSurface):
         ):  # the call that entered it, sent again, is a repeat
             return None
         plan, state, activity = reading.position.plan, reading.state, reading.activity
-        is_exit = any(exit_.to == state.activity for exit_ in exits(plan, state))
+        expected = None if state.finished else chosen_exit(plan, state)
+        is_exit = expected is not None and expected.to == state.activity
         if activity is None or state.finished or (is_exit and not pending_gates(plan, state)):
             return None
         told = replace(state, variables={**state.variables, **reading.position.answered})

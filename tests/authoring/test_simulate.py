@@ -9,7 +9,7 @@ import pytest
 
 from interlock.authoring.filetypes.scenario_file import Scenario
 from interlock.authoring.library import BUNDLED, Library, Loaded, Source
-from interlock.authoring.simulate.explore import explore
+from interlock.authoring.simulate.explore import explore, simplified
 from interlock.authoring.simulate.findings import Simulated, simulate
 from interlock.authoring.simulate.play import play
 from interlock.authoring.simulate.scenarios import run_file
@@ -26,6 +26,9 @@ from interlock.core.definition.workflow import (
     Transition,
     Workflow,
 )
+from interlock.core.engine.moves import moves
+from interlock.core.run.commands import Terms
+from interlock.core.run.outcomes import Done
 from support import paths
 from support.authored import write
 from support.cli_process import Ran, interlock
@@ -251,6 +254,25 @@ def test_real_workflows_come_to_an_end(folder: str) -> None:
         found = library.load(entry.id)
         assert isinstance(found, Loaded)
         assert simulate(found.workflow).ends, entry.id
+
+
+@needs_corpus
+@pytest.mark.parametrize(
+    "folder", [BUNDLED.path, *(CORPUS / name for name in ("activities", "steps", "steps-v1"))]
+)
+def test_every_state_that_a_run_reaches_has_a_move(folder: Path) -> None:
+    """Rule 20: on execution a call that goes on, on navigation one that the menu offers, beside giving up."""
+    library = Library([BUNDLED if folder == BUNDLED.path else Source("configured", folder, "corpus")])
+    for entry in library.listing().entries:
+        found = library.load(entry.id)
+        assert isinstance(found, Loaded)
+        explored, plan = explore(found.workflow, 1000), Plan(simplified(found.workflow))
+        for number, state in enumerate(explored.states):
+            if isinstance(state.awaited, Done):
+                continue
+            offered = moves(plan, state.run, Terms("agent"), {}, 0)
+            assert offered.required or offered.optional, (entry.id, state)
+            assert explored.edges[number] or explored.cut, (entry.id, state)
 
 
 def run(folder: Path, *arguments: str) -> Ran:

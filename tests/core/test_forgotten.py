@@ -5,9 +5,25 @@ from __future__ import annotations
 import pytest
 
 from interlock.core.definition.conditions import AllOf, Compare, Condition
-from interlock.core.definition.workflow import Activity, Effect, Gate, Item, Loop, Option, Step, Transition
+from interlock.core.definition.workflow import (
+    TERMINAL,
+    Activity,
+    Branch,
+    DecisionPoint,
+    Effect,
+    Gate,
+    Item,
+    Loop,
+    Option,
+    Step,
+    Transition,
+    Variable,
+)
+from interlock.core.engine.moves import moves
 from interlock.core.run import events as e
+from interlock.core.run.commands import EnterActivity, ResolveCheckpoint, Terms
 from interlock.core.run.outcomes import Decided, NeedInput
+from interlock.core.run.surface_policy import EXECUTION, NAVIGATION, SurfacePolicy
 from support.story import Story, activities, given, one_activity, only
 
 DEEP = Compare("deep", "==", True)
@@ -90,3 +106,41 @@ def test_an_exit_that_nobody_has_decided_is_asked_for() -> None:
     story = given(activities(one, more, end)).start().ack()
     assert asked(story).variables == ("deep",)
     assert story.ack(deep=True).pending == "do-more"
+
+
+def branching(*, default: Branch) -> Activity:
+    branches = (Branch("more", "More", DEEP, "more"), default)
+    decision = DecisionPoint("audit", "Audit", branches)
+    again = Transition("more", Compare("again", "==", True))
+    return Activity("one", "One", (FIRST,), transitions=(again,), decisions=(decision,))
+
+
+@pytest.mark.parametrize("policy", [EXECUTION, NAVIGATION], ids=["execution", "navigation"])
+def test_a_default_branch_without_a_target_is_the_end(policy: SurfacePolicy) -> None:
+    more = Activity("more", "More", (Step("do-more", "More"),))
+    flow = activities(branching(default=Branch("done", "Done", default=True)), more)
+    story = (
+        given(flow, policy).start(deep=False, again=False).ack(step=None if policy is EXECUTION else "first")
+    )
+    if policy is NAVIGATION:
+        (way,) = moves(story.plan, story.state, Terms(), {}, 0).required
+        assert way.target == TERMINAL
+        story.when(EnterActivity(policy, story.now, Terms(), TERMINAL))
+    assert (story.state.status, only(story.events, e.ActivityLeft)[-1].via) == ("complete", "decision")
+
+
+@pytest.mark.parametrize("policy", [EXECUTION, NAVIGATION], ids=["execution", "navigation"])
+def test_an_exit_over_what_a_question_owns_is_decided_by_its_default(policy: SurfacePolicy) -> None:
+    options = (Option("yes", "Yes", effect=Effect({"deep": True})), Option("no", "No"))
+    ask = Gate("ask", "Ask", "Dig?", options)
+    one = Activity("one", "One", (ask,), transitions=(Transition("more", DEEP),))
+    more = Activity("more", "More", (Step("do-more", "More"),))
+    declared = (Variable("deep", "boolean", default=False),)
+    story = given(activities(one, more, variables=declared), policy).start()
+    if policy is EXECUTION:
+        story.ack({"kind": "wr.decision", "checkpointId": "ask", "optionId": "no"})
+    else:
+        story.when(ResolveCheckpoint(policy, story.now, Terms(), "agent", "ask", "no"))
+        assert [way.target for way in moves(story.plan, story.state, Terms(), {}, 0).required] == [TERMINAL]
+        story.when(EnterActivity(policy, story.now, Terms(), TERMINAL))
+    assert story.state.status == "complete_with_gaps"

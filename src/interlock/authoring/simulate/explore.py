@@ -51,10 +51,14 @@ MOST_COUNTED = 12
 class ExploredState(Struct, frozen=True):
     """A state of the run that awaits something: its item, what is awaited, and the size of its prompt."""
 
-    activity: str
+    run: RunState
     id: str
     awaited: Awaited
     size: int = 0
+
+    @property
+    def activity(self) -> str:
+        return self.run.activity or ""
 
 
 class Explored(Struct):
@@ -192,17 +196,17 @@ class _Explorer:
 
     def _explored_state(self, outcome: Decided) -> ExploredState:
         awaited, state = outcome.awaited, outcome.state
-        scope, activity = self._plan.scope(state.variables), state.activity or ""
+        scope = self._plan.scope(state.variables)
         match awaited:
             case NeedStep(step=step):
                 text = step_prompt(self._plan, state, step)
-                return ExploredState(activity, step.id, awaited, len(text.encode()))
+                return ExploredState(state, step.id, awaited, len(text.encode()))
             case NeedAnswer(gate=gate):
-                return ExploredState(activity, gate.id, awaited, len(gate_prompt(gate, scope).encode()))
+                return ExploredState(state, gate.id, awaited, len(gate_prompt(gate, scope).encode()))
             case NeedInput():
-                return ExploredState(activity, awaited.subject, awaited, len(awaited.message.encode()))
+                return ExploredState(state, awaited.subject, awaited, len(awaited.message.encode()))
             case _:
-                return ExploredState(activity, "end", awaited)
+                return ExploredState(state, "end", awaited)
 
 
 class PossibleCommands:

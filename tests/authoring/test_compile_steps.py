@@ -154,7 +154,7 @@ def test_every_field_that_asks_for_output_gives_a_contract(tmp_path: Path) -> No
     (contract,) = made.contracts
     assert (contract.artifact, contract.example) == ("t.measure", {"kind": "t.measure", "size": 3})
     assert made.hints == ("in metres",)
-    assert '"size": 3' in words(made)
+    assert '"size": "<a number, such as 3>"' in words(made)
 
 
 def test_of_an_unknown_contract_only_the_kind_is_known(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from interlock.core.json_schema import artifact_violations, example_of
-from support.harness import Agent, Bench, steps, workflow
+from support.harness import Agent, Bench, filled, steps, workflow
 from support.log import event_kinds
 
 VERDICT = {
@@ -32,7 +32,7 @@ def test_a_missing_artifact_blocks_and_the_example_in_the_answer_passes(bench: B
     (blocker,) = blocked["blockers"]
     assert blocker["code"] == "MISSING_REQUIRED_OUTPUT"
     assert blocker["pointer"]["contractRef"] == "wr.contracts.review_verdict"
-    assert agent.ack(artifacts=[blocker["example"]])["pending"]["stepId"] == "last"
+    assert agent.ack(artifacts=[filled(blocker["example"])])["pending"]["stepId"] == "last"
 
 
 def test_an_invalid_artifact_says_what_is_wrong_with_it(bench: Bench) -> None:
@@ -46,7 +46,7 @@ def test_the_used_ack_replays_the_block_and_only_the_fresh_one_works(bench: Benc
     agent = started(bench, VERDICT)
     before = dict(agent.last)
     blocked = agent.ack("nothing", at=before)
-    example = blocked["blockers"][0]["example"]
+    example = filled(blocked["blockers"][0]["example"])
     assert agent.ack("nothing", at=before) == blocked
     assert agent.ack(at=before, artifacts=[example])["kind"] == "blocked"
     assert blocked["stateToken"] == before["stateToken"]
@@ -55,7 +55,7 @@ def test_the_used_ack_replays_the_block_and_only_the_fresh_one_works(bench: Benc
 
 def test_notes_of_blocked_attempts_are_recapped_and_counted(bench: Bench) -> None:
     agent = started(bench, VERDICT, {**VERDICT, "id": "judge-again"})
-    example = agent.ack("first try " + "x" * 3000)["blockers"][0]["example"]
+    example = filled(agent.ack("first try " + "x" * 3000)["blockers"][0]["example"])
     agent.ack("second try " + "x" * 3000, artifacts=[example])
     agent.ack("third try " + "x" * 3000)
     agent.ack("fourth try " + "x" * 3000, artifacts=[example])
@@ -66,13 +66,13 @@ def test_notes_of_blocked_attempts_are_recapped_and_counted(bench: Bench) -> Non
 
 def test_extra_fields_of_an_artifact_pass_through(bench: Bench) -> None:
     agent = started(bench, VERDICT)
-    example = agent.ack()["blockers"][0]["example"]
+    example = filled(agent.ack()["blockers"][0]["example"])
     assert agent.ack(artifacts=[{**example, "mood": "sunny"}])["kind"] == "ok"
 
 
 def test_an_output_with_a_kind_is_one_artifact(bench: Bench) -> None:
     agent = started(bench, VERDICT)
-    example = agent.ack()["blockers"][0]["example"]
+    example = filled(agent.ack()["blockers"][0]["example"])
     tokens = {"stateToken": agent.last["stateToken"], "ackToken": agent.last["ackToken"]}
     answer = agent.call("continue_workflow", **tokens, output={**example, "notesMarkdown": "with notes"})
     assert answer["pending"]["stepId"] == "last"
@@ -136,7 +136,7 @@ def test_criteria_beside_a_contract_are_enforced_too(bench: Bench) -> None:
         "INVALID_REQUIRED_OUTPUT",
         "MISSING_REQUIRED_OUTPUT",
     ]
-    verdict = [blocked["blockers"][1]["example"]]
+    verdict = [filled(blocked["blockers"][1]["example"])]
     blocked = agent.ack("looks fine", artifacts=verdict)
     assert [blocker["message"] for blocker in blocked["blockers"]] == ["Say why."]
     assert agent.ack("fine, because the tests pass", artifacts=verdict)["kind"] == "ok"
@@ -145,7 +145,7 @@ def test_criteria_beside_a_contract_are_enforced_too(bench: Bench) -> None:
 def test_criteria_beside_a_contract_read_the_artifact_if_there_are_no_notes(bench: Bench) -> None:
     rule = {"type": "contains", "value": "because", "message": "Say why."}
     agent = started(bench, {**VERDICT, "validationCriteria": [rule]})
-    verdict = agent.ack("fine, because the tests pass")["blockers"][0]["example"]
+    verdict = filled(agent.ack("fine, because the tests pass")["blockers"][0]["example"])
     assert agent.ack(artifacts=[verdict])["kind"] == "blocked"
     assert agent.ack(artifacts=[{**verdict, "summary": "because the tests pass"}])["kind"] == "ok"
 
@@ -210,7 +210,9 @@ def test_required_browsing_is_probed_first(bench: Bench) -> None:
     assert agent.pending == "probe-web-browsing"
     blocked = agent.ack("it works")
     assert blocked["blockers"][0]["code"] == "MISSING_REQUIRED_OUTPUT"
-    assert agent.ack(artifacts=[blocked["blockers"][0]["example"]])["pending"]["stepId"] == "last"
+    observed = {**filled(blocked["blockers"][0]["example"]), "capability": "web_browsing"}
+    observed["status"] = "available"
+    assert agent.ack(artifacts=[observed])["pending"]["stepId"] == "last"
 
 
 def test_a_weak_claim_does_not_unlock_a_required_capability(bench: Bench) -> None:
@@ -222,7 +224,7 @@ def test_a_weak_claim_does_not_unlock_a_required_capability(bench: Bench) -> Non
     }
     blocked = agent.ack(artifacts=[claim])
     assert blocked["blockers"][0]["code"] == "REQUIRED_CAPABILITY_UNKNOWN"
-    assert agent.ack(artifacts=[blocked["blockers"][0]["example"]])["kind"] == "ok"
+    assert agent.ack(artifacts=[filled(blocked["blockers"][0]["example"])])["kind"] == "ok"
 
 
 @pytest.mark.parametrize(
@@ -242,7 +244,7 @@ def test_only_a_successful_attempt_of_the_capability_itself_unlocks_it(
     blocked = agent.ack(artifacts=[observation])
     assert blocked["blockers"][0]["code"] == "REQUIRED_CAPABILITY_UNKNOWN"
     assert words in blocked["blockers"][0]["message"]
-    assert agent.ack(artifacts=[blocked["blockers"][0]["example"]])["pending"]["stepId"] == "last"
+    assert agent.ack(artifacts=[filled(blocked["blockers"][0]["example"])])["pending"]["stepId"] == "last"
 
 
 UNAVAILABLE = {

@@ -210,6 +210,20 @@ def every_surface(bench: Bench) -> list[Surface]:
     ]
 
 
+def filled(example: Any) -> Any:
+    """Replace the placeholders of an example: by the first choice, a number, or their own words."""
+    if isinstance(example, dict):
+        return {name: filled(member) for name, member in example.items()}
+    if isinstance(example, list):
+        return [filled(member) for member in example]
+    if example == "<true | false>":
+        return True
+    if isinstance(example, str) and example.startswith("<a number"):
+        number = example.strip("<>").rpartition("such as ")[2]
+        return msgspec.json.decode(number) if number.isdecimal() else 1
+    return example.strip("<>").partition(" | ")[0] if isinstance(example, str) else example
+
+
 def decision(gate: str, option: str) -> dict[str, Any]:
     """Return the artifact that reports the user's choice at a gate."""
     return {"kind": "wr.decision", "checkpointId": gate, "optionId": option}

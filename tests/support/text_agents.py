@@ -59,9 +59,13 @@ class TextAgent(ABC):
         return text
 
     def offered(self, examples: list[Any]) -> list[Any]:
-        """Return the examples of a refusal, none of which was just sent: an example passes (rule 31)."""
+        """Return the examples of a refusal, none of which was just sent: an example passes (rule 31).
+
+        One with a choice may come again: not every choice passes.
+        """
         for example in examples:
-            assert example not in self.sent, f"this example was sent, and is asked for again: {example}"
+            is_choice = " | " in json.dumps(example)
+            assert is_choice or example not in self.sent, f"was sent, and is asked for again: {example}"
         self.sent = examples
         return examples
 
@@ -102,8 +106,12 @@ class TextAgent(ABC):
 
     def filled(self, value: Any, where: str) -> Any:
         """Put something in the place of a placeholder; anything else is sent as it stands."""
+        if isinstance(value, str) and value.startswith("<a number, such as "):
+            return json.loads(value.strip("<>").rpartition(" ")[2])
         if value in ("<a whole number>", "<a number>"):
             return 1
+        if isinstance(value, str) and where.endswith(".level"):  # the best of a scale comes last
+            return self.rotate(value.strip("<>").split(" | ")[::-1], where)
         if value == "<true | false>":
             return self.rotate([True, False], where)
         if isinstance(value, str) and value.startswith("<") and value.endswith(">"):
@@ -199,7 +207,8 @@ class NavigationTextAgent(TextAgent):
 
     def go_on(self, text: str) -> str:
         body = json.loads(text)
-        assert body["success"], f"an action was taken as it was offered, and failed: {text}"
+        chose = "is not accepted" in body["message"]  # of the choices in an example, not each passes
+        assert body["success"] or chose, f"an action was taken as it was offered, and failed: {text}"
         offered = body["availableActions"]
         actions = offered["required"] or offered["optional"]
         assert actions, text

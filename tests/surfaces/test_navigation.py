@@ -10,7 +10,7 @@ import pytest
 
 from interlock.core.run.commands import Terms
 from interlock.surfaces.call import Call, Client, Elicit, FormAnswer, Reply
-from support.harness import Bench, gate, steps, workflow
+from support.harness import Bench, filled, gate, steps, workflow
 from support.navigation_client import NavigationClient, Payload, events, listed, opened
 
 ENDED = "Loop 'task-loop' ended without another round; take one of availableActions"
@@ -352,7 +352,7 @@ def test_what_a_step_must_deliver_is_listed_and_demanded(bench: Bench, client: N
     refused = client.done("judge")
     assert refused["error"]["code"] == "OUTPUT_REQUIRED"
     assert need["example"] in refused["error"]["examples"]
-    assert client.done("judge", output={"artifacts": [need["example"]]})["success"]
+    assert client.done("judge", output={"artifacts": [filled(need["example"])]})["success"]
 
 
 def test_under_policy_user_only_the_user_opens_a_gate(bench: Bench) -> None:

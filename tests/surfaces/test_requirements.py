@@ -17,7 +17,7 @@ from interlock.store.protocol import SessionFilter
 from interlock.surfaces.execution import ExecutionSurface
 from interlock.surfaces.navigation import NavigationSurface
 from support.cli_process import interlock
-from support.harness import Agent, Bench, gate, steps, workflow
+from support.harness import Agent, Bench, filled, gate, steps, workflow
 from support.log import logged_events
 from support.navigation_client import NavigationClient, events
 from support.session_agents import gated, session
@@ -181,7 +181,7 @@ def test_a_variable_that_decides_what_follows_is_shown_with_its_values_and_requi
     assert '- `verdict`: "bad" | "good" | "fine"' in agent.text
     blocked = agent.ack("judged", unread=1)
     assert blocked["blockers"][0]["pointer"] == {"kind": "context_key", "key": "verdict"}
-    assert blocked["blockers"][0]["example"] == {"verdict": "<verdict>"}
+    assert blocked["blockers"][0]["example"] == {"verdict": "<bad | good | fine>"}
     assert agent.ack("judged", verdict="good")["pending"]["stepId"] == "praise"
 
 
@@ -205,7 +205,9 @@ def test_navigation_and_the_claiming_surfaces_require_it_too(bench: Bench) -> No
     client = Agent(NavigationSurface(bench.ledger()))
     client.call("nav_start", workflow_id="test.flow")
     started = json.loads(client.text)
-    assert started["availableActions"]["required"][0]["needs"][0]["example"] == {"verdict": "<verdict>"}
+    assert started["availableActions"]["required"][0]["needs"][0]["example"] == {
+        "verdict": "<bad | good | fine>"
+    }
     client.call("nav_action", state=started["state"], action="complete_step", step_id="judge")
     assert json.loads(client.text)["error"]["code"] == "OUTPUT_REQUIRED"
     for surface in (session, gated):
@@ -250,13 +252,6 @@ def test_every_example_that_a_block_offers_passes_or_is_a_placeholder(bench: Ben
             answer = agent.ack("done", **{name: filled(value) for name, value in example.items()})
         assert not answer.get("blockers"), agent.text
     assert {"probe-delegation", "report", "ship", "colour", "part", "ask"} <= set(seen)
-
-
-def filled(value: Any) -> Any:
-    """Return what an agent would put where a placeholder stands; anything else is sent as it is."""
-    if isinstance(value, str) and value.startswith("<"):
-        return value.strip("<>").split(" | ")[0]
-    return [filled(item) for item in value] if isinstance(value, list) else value
 
 
 def test_a_gap_is_resolved_by_an_event_that_names_it(bench: Bench) -> None:
@@ -583,7 +578,7 @@ def test_a_step_of_which_nothing_was_written_down_is_a_warning_and_a_gap(bench: 
     assert "continue_workflow with output.notesMarkdown" in agent.text
     ended = agent.ack()
     assert (ended["status"], ended["gaps"]) == ("complete_with_gaps", 1)
-    assert "Warning: Nothing was written down about step 'look'." in agent.text
+    assert "Gap 1 (warning): Nothing was written down about step 'look'." in agent.text
     agent.start("test.flow")
     assert agent.ack("seen")["status"] == "complete"
 

@@ -5,9 +5,9 @@ Every validator is built here, so that none reads a file or a host that a schema
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
-from typing import NoReturn, Protocol
+from typing import Any, NoReturn, Protocol
 
 import msgspec
 
@@ -58,13 +58,28 @@ def violations(schema: Mapping[str, Json], value: Json) -> list[str]:
         validator = _validator(msgspec.json.encode(schema, order="sorted"))
     except BadSchema as error:
         return [str(error)]
-    messages = []
+    messages: list[str] = []
     for violation in validator.iter_errors(value):  # type: ignore[attr-defined]
-        path = "/".join(str(part) for part in violation.instance_path)
-        messages.append(f"{path or 'the value'}: {violation.message}")
-        if len(messages) == MOST:
+        messages += _in_words(violation)
+        if len(messages) >= MOST:
             break
-    return messages
+    return messages[:MOST]
+
+
+def _in_words(violation: Any) -> list[str]:
+    """Say where a violation is and what is legal there; of several alternatives, by the nearest one."""
+    if violation.kind.name in ("anyOf", "oneOf") and violation.kind.context:
+        nearest = max(violation.kind.context, key=_nearness)
+        return [message for inner in nearest for message in _in_words(inner)]
+    path = "/".join(str(part) for part in violation.instance_path)
+    return [f"{path or 'the value'}: {violation.message}"]
+
+
+def _nearness(alternative: Sequence[Any]) -> tuple[bool, int, int]:
+    """Rank an alternative that failed: not by its type, as deep as possible, in few ways."""
+    depth = min((len(violation.instance_path) for violation in alternative), default=0)
+    has_type = all(violation.kind.name not in ("type", "const") for violation in alternative)
+    return has_type, depth, -len(alternative)
 
 
 def artifact_violations(schema: Mapping[str, Json], artifact: Json) -> list[str]:
@@ -139,6 +154,68 @@ def _plain_example(
         case _:
             least = schema.get("minLength")
             return f"<{name}>".ljust(least if isinstance(least, int) else 0, "…")
+
+
+def template_of(schema: Mapping[str, Json], example: Json) -> Json:
+    """Return the example with a placeholder for whatever the agent decides: `<a | b>` for a choice."""
+    return _template(example, schema, schema)
+
+
+def _template(value: Json, schema: Json, root: Mapping[str, Json], name: str = "") -> Json:
+    known = _alternative(schema, root, value)
+    choices = known.get("enum")
+    if "const" in known or name in ("kind", "assessmentId"):
+        return value
+    if isinstance(choices, list) and len(choices) > 1:
+        return f"<{' | '.join(map(_word, choices))}>"
+    match value:
+        case Mapping():
+            listed = known.get("properties")
+            members = listed if isinstance(listed, Mapping) else {}
+            return {key: _template(member, members.get(key), root, key) for key, member in value.items()}
+        case list() | tuple():
+            return [_template(member, known.get("items"), root) for member in value]
+        case bool():
+            return "<true | false>"
+        case int() | float():
+            return f"<a number, such as {value}>"
+        case str() if value and not value.startswith("<"):
+            return f"<{value}>"
+        case _:
+            return value
+
+
+def _word(choice: Json) -> str:
+    return choice if isinstance(choice, str) else msgspec.json.encode(choice).decode()
+
+
+def _alternative(schema: Json, root: Mapping[str, Json], value: Json) -> Mapping[str, Json]:
+    """Return the schema of a value: what it refers to, and of alternatives the one that the value fits."""
+    for _ in range(DEEPEST_EXAMPLE):
+        if not isinstance(schema, Mapping):
+            return {}
+        if isinstance(reference := schema.get("$ref"), str):
+            schema = _referred(root, reference)
+            continue
+        parts = schema.get("anyOf") or schema.get("oneOf")
+        if not isinstance(parts, list):
+            return schema
+        definitions = {key: root[key] for key in ("$defs", "definitions") if key in root}
+        fitting = (part for part in parts if isinstance(part, Mapping))
+        schema = next((part for part in fitting if not violations({**definitions, **part}, value)), None)
+    return {}
+
+
+def placeholders_left(template: Json, value: Json, path: str = "") -> Iterator[str]:
+    """Yield the members of a value that still are the placeholders of the template."""
+    if isinstance(template, Mapping) and isinstance(value, Mapping):
+        for key in template.keys() & value.keys():
+            yield from placeholders_left(template[key], value[key], f"{path}/{key}" if path else str(key))
+    elif isinstance(template, list) and template and isinstance(value, (list, tuple)):
+        for index, member in enumerate(value):
+            yield from placeholders_left(template[0], member, f"{path}/{index}")
+    elif isinstance(value, str) and value == template and value.startswith("<") and value.endswith(">"):
+        yield f"{path}: {value} is the placeholder of the example; put the value there"
 
 
 def _referred(root: Json, reference: str) -> Json:

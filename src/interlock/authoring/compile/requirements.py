@@ -130,9 +130,7 @@ def _assessment_contracts(
         example: dict[str, Json] = {
             "kind": "wr.assessment",
             "assessmentId": source.id,
-            "dimensions": {
-                name: {"level": level, "rationale": f"why it is {level}"} for name, level in shown.items()
-            },
+            "dimensions": {name: {"level": level, "rationale": "why"} for name, level in shown.items()},
         }
         schema = _assessment_schema(source, names_itself=len(step.assessment_refs) > 1)
         yield Contract(ASSESSMENT, "wr.assessment", schema, example, followups=followups)

@@ -14,7 +14,7 @@ from msgspec import Struct, field
 from interlock.core.definition.checks import ONLY_CLAIMED, CommandCheck
 from interlock.core.definition.conditions import Condition, variables_of
 from interlock.core.definition.expressions import CHECKS, root, variables_in
-from interlock.core.json_schema import example_of
+from interlock.core.json_schema import example_of, template_of
 from interlock.core.run.preferences import Preferences
 from interlock.core.values import Json
 
@@ -71,8 +71,12 @@ class Contract(Value, frozen=True):
 
     @property
     def shown_example(self) -> Json:
-        """The author's example, else one that satisfies the schema; None if none was found."""
-        return example_of(self.schema, self.artifact) if self.example is None else self.example
+        """The author's example, else one that fits the schema, with placeholders; None if none was found.
+
+        It shows the legal values of a choice, and not one of them: an agent would send it as it stands.
+        """
+        example = example_of(self.schema, self.artifact) if self.example is None else self.example
+        return template_of(self.schema, example)
 
 
 class Followup(Value, frozen=True):

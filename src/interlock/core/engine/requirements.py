@@ -27,7 +27,7 @@ from interlock.core.engine.decisions import (
 )
 from interlock.core.engine.gates import question_of
 from interlock.core.engine.run_checks import check_gap, check_refusal, checks_of, failed_check, unrun_check
-from interlock.core.json_schema import artifact_violations
+from interlock.core.json_schema import artifact_violations, placeholders_left
 from interlock.core.run import events as e
 from interlock.core.run.commands import Decision, Terms
 from interlock.core.run.due_checks import CheckResult, DueCheck
@@ -64,6 +64,7 @@ REASONS = (
 )
 APPROVE, REJECT = "approve", "reject"
 APPROVAL = (Option(APPROVE, "Approve"), Option(REJECT, "Reject"))
+THE_ANSWER = "<the user's answer>"
 STRONG = ("probe_step", "attempted_use")
 RESULTS: Mapping[CapabilityStatus, str] = {"available": "success", "unavailable": "failure"}
 CAPABILITIES: tuple[Capability, ...] = get_args(Capability)
@@ -339,6 +340,8 @@ def _errors(contract: Contract, artifact: Mapping[str, Json]) -> list[str]:
     """Name the violations of the schema, else the guidance that the levels of an assessment call for."""
     if not contract.known:
         return []
+    if left := sorted(placeholders_left(contract.shown_example, artifact)):
+        return left
     if errors := artifact_violations(contract.schema, artifact):
         return errors
     dimensions = artifact.get("dimensions")
@@ -395,8 +398,12 @@ def _unproven(step: Step, output: Output) -> Iterator[Blocker]:
         example: Json = {
             "kind": OBSERVATION[0],
             "capability": step.probes,
-            "status": "available",
-            "provenance": {"kind": "attempted_use", "attemptContext": "workflow_step", "result": "success"},
+            "status": "<available | unavailable>",
+            "provenance": {
+                "kind": "attempted_use",
+                "attemptContext": "workflow_step",
+                "result": "<success | failure>",
+            },
         }
         yield Blocker(BlockerCode.REQUIRED_CAPABILITY_UNKNOWN, pointer, message, example=example)
     elif strong[-1].status == "unavailable":
@@ -462,6 +469,8 @@ def _answered(
 
 def unfit(plan: Plan, need: UserInput, answer: Json) -> str:
     """Say what to answer instead, where an answer cannot become the variable that it is for; else nothing."""
+    if answer == THE_ANSWER:
+        return f"{THE_ANSWER} is the placeholder of the example; send what the user has answered."
     if need.is_approval or need.key not in plan.types:
         return ""
     return next((notice.message for notice in sound(plan, {need.key: answer})[1]), "")
@@ -508,7 +517,7 @@ def _dependency(
     plan: Plan, step: Step, need: UserInput, question: Question, decision: Decision | None, *, waits: bool
 ) -> Blocker:
     pointer = ContextKey(need.key) if need.key else WorkflowStep(step.id)
-    text, answer = question.text, APPROVE if need.is_approval else "<the user's answer>"
+    text, answer = question.text, "<approve | reject>" if need.is_approval else THE_ANSWER
     rejected = decision is not None and decision.option == REJECT
     if rejected:
         text = f"The user has rejected this: {question.text}"
@@ -516,6 +525,6 @@ def _dependency(
         text = f"'{decision.option}' is neither approve nor reject: {question.text}"
     example: Json = {"kind": DECISION, "checkpointId": question.id, "optionId": answer}
     if need.key:
-        example = {need.key: APPROVE if need.is_approval else placeholder(plan, need.key)}
+        example = {need.key: answer if need.is_approval else placeholder(plan, need.key)}
     example = None if waits else example
     return Blocker(BlockerCode.USER_ONLY_DEPENDENCY, pointer, text, example=example, rejected=rejected)

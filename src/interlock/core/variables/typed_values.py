@@ -44,6 +44,9 @@ def sound(plan: Plan, variables: Variables) -> tuple[dict[str, Json], list[Notic
             notices.append(Notice(NOT_TAKEN, f"{text} other members."))
         elif name in RESERVED:
             notices.append(Notice(NOT_TAKEN, f"'{name}' is not taken: the name is reserved."))
+        elif _is_placeholder(name, value, placeholder(plan, name)):
+            text = f"'{name}' is not taken: it is the placeholder of an example. Send its value."
+            notices.append(Notice(NOT_TAKEN, text))
         elif isinstance(typed := converted(plan.types.get(name), value), Missing):
             kind = plan.types[name]
             text = f"'{name}' is not taken: it is declared as {kind}. Send {_EXAMPLES.get(kind, kind)}."
@@ -51,6 +54,17 @@ def sound(plan: Plan, variables: Variables) -> tuple[dict[str, Json], list[Notic
         else:
             taken[name] = typed
     return taken, notices
+
+
+def _is_placeholder(name: str, value: Json, shown: Json | Missing = MISSING) -> bool:
+    """Say whether a value, or a member of it, is what an example shows in its place."""
+    match value:
+        case str():
+            return value in (f"<{name}>", shown)
+        case Mapping():
+            return value == shown or any(_is_placeholder(key, member) for key, member in value.items())
+        case _:
+            return value == shown
 
 
 def fitting(plan: Plan, variables: Variables) -> dict[str, Json]:
@@ -87,7 +101,20 @@ def example_of(plan: Plan, paths: Iterable[str], leaf: Json = None) -> dict[str,
 def sample(plan: Plan, name: str, example: Mapping[str, Json] = {}) -> Json:
     """Return a value that the variable takes, of the shape of the example, where only its type matters."""
     samples: dict[str | None, Json] = {"boolean": True, "number": 1}
-    return samples.get(plan.types.get(name), example.get(name, placeholder(plan, name)))
+    return samples.get(plan.types.get(name), _filled(example.get(name, placeholder(plan, name))))
+
+
+def _filled(example: Json) -> Json:
+    """Replace the placeholders of an example by their first choice, or by their own words."""
+    match example:
+        case str():
+            return example.strip("<>").partition(" | ")[0]
+        case list() | tuple():
+            return [_filled(member) for member in example]
+        case Mapping():
+            return {key.strip("<>"): _filled(member) for key, member in example.items()}
+        case _:
+            return example
 
 
 def _nested(path: str, value: Json) -> Json:

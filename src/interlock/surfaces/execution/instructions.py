@@ -5,9 +5,11 @@ from __future__ import annotations
 from interlock.surfaces.call import PromptTexts
 
 INSTRUCTIONS = (
-    "Interlock runs workflows one step at a time. list_workflows, then start_workflow; do exactly the "
-    "pending step; then continue_workflow with the tokens it gave you. Tokens are opaque: copy them whole. "
-    "Lost your place? continue_workflow with only stateToken, or resume_session."
+    "Interlock runs workflows one step at a time. Use it when the user names a workflow, or when one in "
+    "list_workflows fits the task; prefer the team's own to the bundled ones. start_workflow; do exactly the "
+    "pending step; then continue_workflow with the tokens it gave you. Gates are the user's: report only "
+    "what they decided. Tokens are opaque: copy them whole. Lost your place? continue_workflow with only "
+    "stateToken, or resume_session."
 )
 PROMPTS = PromptTexts(
     start='Work through the workflow {id} of Interlock. Call start_workflow with workflowId "{id}"{inputs}. '

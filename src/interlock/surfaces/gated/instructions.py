@@ -5,9 +5,11 @@ from __future__ import annotations
 from interlock.surfaces.call import PromptTexts
 
 INSTRUCTIONS = (
-    "Interlock runs workflows activity by activity. Begin with discover. Tokens are opaque: copy them whole, "
-    "and use the newest. Answer every pending checkpoint with the user's choice before the next activity. "
-    "No token of earlier work? start_session with find."
+    "Interlock runs workflows activity by activity. Use it when the user names a workflow, or when one in "
+    "list_workflows fits the task; prefer the team's own to the bundled ones. Begin with discover. "
+    "Tokens are opaque: copy them whole, and use the newest. Checkpoints are the user's: answer every "
+    "pending one with what they decided before the next activity. No token of earlier work? start_session "
+    "with find."
 )
 PROMPTS = PromptTexts(
     start='Work through the workflow {id} of Interlock. Call start_session with workflow_id "{id}", then '

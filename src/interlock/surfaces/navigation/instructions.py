@@ -5,9 +5,11 @@ from __future__ import annotations
 from interlock.surfaces.call import PromptTexts
 
 INSTRUCTIONS = (
-    "Interlock walks you through a workflow. nav_start gives a situation: do what availableActions.required "
-    "asks, report it with nav_action, and pass on the newest state each time. At a checkpoint ask the user. "
-    "Not sure what to start? get_activities. No state of earlier work? nav_start with find."
+    "Interlock walks you through a workflow. Use it when the user names one, or when one in get_activities "
+    "fits the task; prefer the team's own to the bundled ones. nav_start gives a situation: do what "
+    "availableActions.required asks, report it with nav_action, and pass on the newest state each time. "
+    "Checkpoints are the user's: report only what they decided. No state of earlier work? "
+    "nav_start with find."
 )
 PROMPTS = PromptTexts(
     start='Work through the workflow {id} of Interlock. Call nav_start with workflow_id "{id}"{inputs}, do '

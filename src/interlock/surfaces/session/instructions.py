@@ -5,8 +5,10 @@ from __future__ import annotations
 from interlock.surfaces.call import PromptTexts
 
 INSTRUCTIONS = (
-    "Interlock runs workflows activity by activity. Begin with discover. Tokens are opaque: copy them whole, "
-    "and use the newest. The server holds variables, answers and position; read the warnings in each answer. "
+    "Interlock runs workflows activity by activity. Use it when the user names a workflow, or when one in "
+    "list_workflows fits the task; prefer the team's own to the bundled ones. Begin with discover. "
+    "Checkpoints are the user's: report only what they decided. Tokens are opaque: copy them whole, and use "
+    "the newest. The server holds variables, answers and position; read the warnings in each answer. "
     "No token of earlier work? start_session with find."
 )
 PROMPTS = PromptTexts(

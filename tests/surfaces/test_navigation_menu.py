@@ -122,4 +122,4 @@ class TestOldStates:
             closed = {"kind": "wr.gaps", "resolved": [{"gap": number, "summary": "done"}]}
             answer = client.done("one", state=ended, output={"artifacts": [closed]})
             assert answer["success"]
-        assert answer["message"] == "Workflow 'Flow' is completed"
+        assert answer["message"].startswith("Workflow 'Flow' is completed. The record:")

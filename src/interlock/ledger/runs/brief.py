@@ -24,6 +24,7 @@ RULES_BYTES = 2 * 1024
 DECISIONS_BYTES = 2 * 1024
 GAPS_BYTES = 2 * 1024
 NOTES_BYTES = 5 * 1024  # one note of the largest size fits
+MOST_TOLD = 10  # decisions that the end of a run names
 VALUE_BYTES = 400
 BY = {
     "agent": "reported by the agent",
@@ -92,6 +93,18 @@ def brief(reader: Reader, node: NodeRow, plan: Plan, state: RunState, goal: str,
         ),
         omitted=tuple(omitted),
     )
+
+
+def outcome_text(workflow: Workflow, state: RunState, session_id: str) -> str:
+    """Say what a run that has ended came to: who decided what, what was checked, where the record is."""
+    decided = [_decision(workflow, gate, chosen) for gate, chosen in state.chosen.items()][-MOST_TOLD:]
+    checked = [f"{name} {'passed' if last.passed else 'failed'}" for name, last in state.checks.items()]
+    lines = [
+        f"Decided: {'; '.join(f'{line.name}: {line.text}' for line in decided)}." if decided else "",
+        f"Checks: {', '.join(checked)}." if checked else "",
+        f"The record: interlock log {session_id}.",
+    ]
+    return " ".join(line for line in lines if line)
 
 
 def _within(budget: int, lines: Sequence[BriefLine], what: str, omitted: list[str]) -> tuple[BriefLine, ...]:

@@ -25,6 +25,7 @@ from interlock.core.run.outcomes import (
 )
 from interlock.core.run.reasons import Blocker
 from interlock.core.values import Json, cut
+from interlock.ledger.runs.brief import outcome_text
 from interlock.ledger.runs.position import View
 from interlock.ledger.runs.recap import Branches
 from interlock.ledger.tokens.slots import slot
@@ -224,13 +225,14 @@ def _pending_text(view: View, pending: Pending | None, tokens: Mapping[str, str]
         given_up = f"The run was {view.state.abandoned.text.rstrip('.')}."
         return f"{given_up} It cannot go on. Start a new run with start_workflow.\n\n{token_lines}"
     if pending is None:
+        told = outcome_text(view.plan.workflow, view.state, view.session.session_id)
         if not view.state.gaps:
-            return f"The workflow is complete.\n\n{token_lines}"
+            return f"The workflow is complete. {told}\n\n{token_lines}"
         later = "When one is closed later: checkpoint_workflow with these tokens and output.artifacts:"
         ended = f"The workflow is complete, open gaps: {view.state.gaps}."
         if not view.state.agent_resolves_gaps:
-            return f"{ended} {USERS_GAPS}\n\n{token_lines}"
-        return f"{ended} {later} [{GAP_CLOSED}]\n\n{token_lines}"
+            return f"{ended} {told} {USERS_GAPS}\n\n{token_lines}"
+        return f"{ended} {told} {later} [{GAP_CLOSED}]\n\n{token_lines}"
     if isinstance(view.awaited, NeedAnswer) and view.is_decided:
         how = "The user has decided: continue_workflow with these tokens, and go on as it says."
     elif isinstance(view.awaited, NeedAnswer) and _waits_for_user(view):

@@ -185,7 +185,7 @@ class GatedSurface(LedgerSurface):
         state, plan = entered.decided.state, entered.progress.position.plan
         body = _entered_body(plan, state, entered.activity)
         if state.finished:
-            body = {"id": state.left_to, **completed(state)}
+            body = {"id": state.left_to, **completed(entered.progress.position, state)}
         elif state.remark is not None:
             body["user_note"] = remark_text(state.remark)
         return self.shared.record_entry(entered, body)

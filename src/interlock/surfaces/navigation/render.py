@@ -20,6 +20,7 @@ from interlock.core.run.notices import GAP_CLOSED, USERS_GAPS
 from interlock.core.run.outcomes import NeedAnswer, NeedInput, NeedLoop, NeedStep
 from interlock.core.run.reasons import Blocker, ContextKey, ContractPointer
 from interlock.core.values import Json, Missing, cut
+from interlock.ledger.runs.brief import outcome_text
 from interlock.ledger.runs.position import View
 from interlock.ledger.tokens.slots import slot
 from interlock.surfaces.call import Reply
@@ -309,11 +310,14 @@ def _side_actions(situation: Situation) -> Iterator[Json]:
 def completed(view: View) -> str:
     """Say that the run has ended, and how a gap that it left is closed later."""
     ended = f"Workflow '{view.plan.workflow.name}' is completed"
+    told = outcome_text(view.plan.workflow, view.state, view.session.session_id)
     if not view.state.gaps:
-        return ended
+        return f"{ended}. {told}"
     if not view.state.agent_resolves_gaps:
-        return f"{ended}, open gaps: {view.state.gaps}. {USERS_GAPS}"
-    return f"{ended}. When a gap is closed later: complete_step with any step_id and output {GAP_CLOSED}"
+        return f"{ended}, open gaps: {view.state.gaps}. {told} {USERS_GAPS}"
+    return (
+        f"{ended}. {told} When a gap is closed later: complete_step with any step_id and output {GAP_CLOSED}"
+    )
 
 
 def situation_line(situation: Situation) -> str:

@@ -116,7 +116,7 @@ class SessionSurface(LedgerSurface):
         scope = entered.progress.position.plan.scope(state.variables)
         body: dict[str, Json] = {"activity_id": activity.id, "name": interpolate(activity.name, scope)}
         if state.finished:
-            body = {"activity_id": state.left_to, **completed(state)}
+            body = {"activity_id": state.left_to, **completed(entered.progress.position, state)}
         elif state.remark is not None:
             body["user_note"] = remark_text(state.remark)
         return self.shared.record_entry(entered, body)

@@ -12,6 +12,7 @@ from interlock.core.run.outcomes import Code, Refusal
 from interlock.core.run.state import RunState
 from interlock.core.values import Json
 from interlock.ledger.errors import LedgerError
+from interlock.ledger.runs.brief import outcome_text
 from interlock.ledger.runs.position import Position
 from interlock.surfaces.refusals import REPORT, Words, after_checks, names, sentence, shape
 
@@ -29,9 +30,10 @@ def entry_action(position: Position) -> str:
     return f"Call get_workflow, then next_activity with activity_id {first}."
 
 
-def completed(state: RunState) -> dict[str, Json]:
+def completed(position: Position, state: RunState) -> dict[str, Json]:
     """Return what `next_activity` answers at the end, beside the id."""
-    body: dict[str, Json] = {"name": "Completed", "status": "completed"}
+    outcome = outcome_text(position.plan.workflow, state, position.session_id)
+    body: dict[str, Json] = {"name": "Completed", "status": "completed", "outcome": outcome}
     return {**body, "next_action": f"Nothing.{_closing(state)}"} if state.gaps else body
 
 

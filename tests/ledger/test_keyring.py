@@ -115,7 +115,10 @@ def test_a_shared_file_is_rotated_where_it_can_be_written(tmp_path: Path) -> Non
         replicas[0].prepare()
 
 
-@pytest.mark.parametrize("damage", [b"", b"{", b"{}", b'{"current":{"id":"k","secret":"AAAA"}}'])
+@pytest.mark.parametrize(
+    "damage",
+    [b"", b"{", b"{}", b'{"current":{"id":"k","secret":"AAAA"}}', b'{"current":{"id":"\xff","secret":""}}'],
+)
 def test_a_damaged_keyring_says_what_to_do_and_is_left_alone(tmp_path: Path, damage: bytes) -> None:
     ring = keys(tmp_path)
     ring.keyring()

@@ -154,6 +154,19 @@ def test_a_token_for_metrics_does_not_open_the_console(server: HttpServer, token
     assert refused.status == 401
 
 
+def test_a_text_that_is_not_utf8_is_refused(server: HttpServer, tokens: dict[str, str]) -> None:
+    decided = server.request("POST", "/inbox", b'{"session": "\xff"}', bearer(tokens["eve"]))
+    assert (decided.status, decided.json["error"]["code"]) == (400, "BAD_BODY")
+    signed_in = server.request("POST", "/console/login", b'{"token": "\xff"}', JSON)
+    assert (signed_in.status, signed_in.json["error"]["code"]) == (401, "UNAUTHORIZED")
+    console = ConsoleClient.signed_in(server, tokens["eve"])
+    csrf = {"X-Interlock-Csrf": console.page("csrf.json").json["csrf"]}
+    acted = server.request(
+        "POST", "/console/do/decide", b'{"sessionId": "\xff"}', {**console.headers, **csrf}
+    )
+    assert (acted.status, acted.json["error"]["code"]) == (400, "VALIDATION_ERROR")
+
+
 @pytest.mark.parametrize("surface", list(STARTS))
 def test_calls_that_the_store_failed_are_counted(tmp_path: Path, surface: str) -> None:
     (tmp_path / "interlock.db").write_bytes(b"This is not a database. " * 500)

@@ -131,7 +131,7 @@ class Actions:
         kind, action = actions[name]
         try:
             request = msgspec.json.decode(body, type=kind)
-        except msgspec.DecodeError as error:
+        except ValueError as error:  # text that is not UTF-8 is no DecodeError
             return refused(400, "VALIDATION_ERROR", f"The request cannot be read: {error}.")
         if any(isinstance(value, str) and "\0" in value for value in astuple(request)):
             return refused(400, "VALIDATION_ERROR", "A NUL character is not accepted.")

@@ -93,7 +93,7 @@ class AccessTokens:
                 self._by_hash, self._seen = {token.sha256: token for token in tokens}, stamp
         except FileNotFoundError:
             return {}
-        except (OSError, msgspec.DecodeError) as error:
+        except (OSError, ValueError) as error:  # text that is not UTF-8 is no DecodeError
             raise PrincipalsDamaged(
                 f"{self.path} cannot be read ({error}): restore it, or remove it and give out new tokens"
             ) from error

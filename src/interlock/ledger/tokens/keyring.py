@@ -188,7 +188,7 @@ def _tighten(path: Path, mode: int) -> None:
 def _decoded(raw: bytes, origin: str) -> Keyring:
     try:
         return msgspec.json.decode(raw, type=Keyring)
-    except msgspec.MsgspecError as error:
+    except ValueError as error:  # text that is not UTF-8 is no MsgspecError
         raise KeyringDamaged(
             f"The keyring in {origin} cannot be read ({error}). Restore it from a backup; or remove it, and a"
             " new one is made: recorded sessions stay, tokens handed out before stop working and are"

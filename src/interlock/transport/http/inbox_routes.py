@@ -29,7 +29,7 @@ def inbox_routes(service: Service, workers: Workers, *, authenticated: bool) -> 
             return refusal(403, "FORBIDDEN", message)
         try:
             answer = msgspec.json.decode(await request.body(), type=InboxAnswer)
-        except msgspec.DecodeError as error:
+        except ValueError as error:  # text that is not UTF-8 is no DecodeError
             return refusal(400, "BAD_BODY", str(error))
         if any(isinstance(part, str) and "\0" in part for part in astuple(answer)):
             return refusal(400, "BAD_BODY", "A NUL character is not accepted.")

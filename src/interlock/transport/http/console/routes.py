@@ -109,7 +109,7 @@ class ConsoleRoutes:
             return refused_site()
         try:
             token = msgspec.json.decode(await request.body(), type=dict[str, str]).get("token", "")
-        except msgspec.DecodeError:
+        except ValueError:  # text that is not UTF-8 is no DecodeError
             token = ""
         cookie = await self.in_thread(partial(self._access.cookie_for_token, token.strip()))
         if cookie is None:

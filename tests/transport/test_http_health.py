@@ -18,6 +18,7 @@ import pytest
 from interlock.ledger.tokens.access_tokens import AccessTokens
 from interlock.ledger.tokens.keyring import Keys
 from interlock.store.sqlite.lock import FileLock
+from support.console_client import ConsoleClient
 from support.harness import Bench, gate, rotate, steps, workflow
 from support.http_server import Answer, HttpServer, ModernCaller, bearer, connected, serving
 
@@ -55,6 +56,28 @@ def test_a_server_without_its_keys_is_not_ready(tmp_path: Path) -> None:
         assert codes(server) == (200, 200)
         (tmp_path / "keys" / "keyring.json").write_text("{")
         assert codes(server) == (200, 503)
+
+
+def test_the_console_says_that_the_keys_cannot_be_read_and_works_again_with_them(tmp_path: Path) -> None:
+    token = AccessTokens(tmp_path).add("root", "admin", 1)
+    keyring = tmp_path / "keys" / "keyring.json"
+    with serving(tmp_path) as server:
+        console = ConsoleClient.signed_in(server, token)
+        whole = keyring.read_bytes()
+        for damage in (b"{", whole.replace(b"key_", b"\xffey_")):
+            keyring.write_bytes(damage)
+            assert console.page("").status == 200  # the page itself holds no data
+            for answer in (console.page("inbox.json"), console.act("decide", {}), sign_in(server, token)):
+                assert (answer.status, answer.json["error"]["code"]) == (503, "STORE_UNAVAILABLE")
+                assert "cannot be read" in answer.json["error"]["message"]
+        keyring.write_bytes(whole)
+        assert console.page("inbox.json").status == 200
+    assert b"Traceback" not in server.log
+
+
+def sign_in(server: HttpServer, token: str) -> Answer:
+    body, headers = msgspec.json.encode({"token": token}), {"Content-Type": "application/json"}
+    return server.request("POST", "/console/login", body, headers)
 
 
 def test_a_server_whose_database_is_busy_is_ready(tmp_path: Path) -> None:

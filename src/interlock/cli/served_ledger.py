@@ -181,6 +181,7 @@ class ServedLedger:
     def principal_of(self, token: str) -> Principal | None:
         return self.tokens.principal_of(token)
 
+    @unavailable_told
     def secrets(self) -> Sequence[bytes]:
         return [key.secret for key in self._ledger.keys.keyring().believed()]
 

@@ -14,7 +14,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from interlock.core.principals import Principal
 from interlock.transport.http.responses import refusal
-from interlock.transport.http.service import Service, record_of
+from interlock.transport.http.service import Service, Unavailable, record_of
 
 OPEN = ("/healthz", "/readyz", "/.well-known/")
 METRICS = "/metrics"
@@ -87,7 +87,10 @@ class Identification:
     async def _sender(self, scope: Scope, verifier: Verifier) -> Principal | None:
         headers = Headers(scope=scope)
         if scope["path"].startswith(CONSOLE):
-            return self._signed_in(headers) if self._signed_in is not None else None
+            try:
+                return self._signed_in(headers) if self._signed_in is not None else None
+            except Unavailable:  # the keys cannot be read; the console's own routes say so
+                return None
         kind, _, token = headers.get("authorization", "").partition(" ")
         return await verifier.principal_of(token) if kind.lower() == "bearer" else None
 

@@ -79,6 +79,9 @@ def test_a_scope_gives_the_role() -> None:
         token(exp=int(time.time()) - 600),
         token(exp=None),
         token(sub=None),
+        token(sub=""),
+        token(sub="a\0da"),
+        token(sub="a\ud800da"),
         jwt.encode(CLAIMS, "s" * 32, headers={"kid": "k1"}),
         jwt.encode(CLAIMS, None, algorithm="none"),
         "a.b.c",
@@ -188,6 +191,29 @@ def test_keys_are_fetched_from_a_url_and_one_that_hangs_is_left(monkeypatch: pyt
         assert keys.key("k1") is None
         assert keys.key("k1") is None  # at once: it was just asked
         assert time.monotonic() - began < 2
+
+
+NO_KEY_SETS = (
+    "",
+    "{",
+    "[]",
+    "null",
+    '{"keys": []}',
+    "[" * 100_000,
+    jwks().replace('"k1"', '["k1"]'),
+)
+
+
+@pytest.mark.parametrize("text", NO_KEY_SETS, ids=range(len(NO_KEY_SETS)))
+def test_an_issuer_that_answers_with_anything_else_is_left_alone_for_a_while(
+    issuer: Issuer, keys: IssuerKeys, text: str
+) -> None:
+    issuer.text = text
+    for _ in range(3):
+        assert keys.key("k1") is None
+    assert issuer.asked == 1
+    issuer.text, issuer.now = jwks(), AT_URL.pause + 1
+    assert keys.key("k1") is not None
 
 
 @pytest.mark.parametrize("change", [jwks(k2="another"), "", "{", '{"keys": []}'])

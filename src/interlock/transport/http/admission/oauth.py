@@ -62,9 +62,12 @@ class OAuthVerifier:
             )
         except jwt.PyJWTError:
             return None
+        subject: str = claims["sub"]
+        if not subject or not subject.isprintable():  # a name that no store and no log can hold
+            return None
         scopes = str(claims.get("scope", "")).split()
         role: Role = next((role for role in ROLES if f"interlock:{role}" in scopes), "user")
-        return Principal(f"{claims['sub']} at {self._settings.issuer}", role)
+        return Principal(f"{subject} at {self._settings.issuer}", role)
 
 
 def metadata_routes(settings: OAuthSettings) -> list[Route]:

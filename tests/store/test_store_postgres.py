@@ -93,6 +93,14 @@ def cut_connections(server: PostgresServer) -> None:
     )
 
 
+def test_a_probe_whose_connection_was_cut_since_the_last_one_finds_the_server_ready(
+    store: PostgresStore, server: PostgresServer
+) -> None:
+    for _ in range(3):
+        store.probe()
+        cut_connections(server)
+
+
 def test_a_lost_connection_is_replaced_without_anyone_noticing(
     store: PostgresStore, server: PostgresServer
 ) -> None:

@@ -22,6 +22,7 @@ from interlock.store.postgres.columns import slots
 from interlock.store.postgres.connections import (
     POOL_SIZE,
     Connections,
+    NoAnswer,
     PostgresConnection,
     connect,
     is_lost,
@@ -254,13 +255,22 @@ class PostgresStore:
             raise other_schema(self.name, row[2] or 0, len(MIGRATIONS))
 
     def _probed(self) -> tuple[Any, ...] | None:
-        connection, self._probing = self._probing, None
-        if connection is None or connection.closed:
-            connection = connect(self._url, PROBE_SECONDS)
+        """Ask on the connection that is kept; on a new one if that was lost since the last time."""
+        kept, self._probing = self._probing, None
+        with translated(self.name):
+            if kept is not None:
+                try:
+                    return self._asked(kept)
+                except NoAnswer:
+                    raise
+                except psycopg.OperationalError:
+                    pass
+            return self._asked(connect(self._url, PROBE_SECONDS))
+
+    def _asked(self, connection: PostgresConnection) -> tuple[Any, ...] | None:
         connection.ends = time.monotonic() + min(self._connections.deadline, PROBE_SECONDS)
         try:
-            with translated(self.name):
-                row = connection.execute(PROBE).fetchone()
+            row = connection.execute(PROBE).fetchone()
         except BaseException:
             connection.close()
             raise

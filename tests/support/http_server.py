@@ -120,6 +120,10 @@ class ModernCaller:
     def result(self, tool: str, **arguments: Any) -> Any:
         """Call a tool and return all of its result."""
         self.send(tool, **arguments)
+        return self.received()
+
+    def received(self) -> Any:
+        """Wait for the answer to the call that was sent."""
         response = self._connection.getresponse()
         content = response.read()
         if response.status != 200:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.client
 import re
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -26,7 +27,17 @@ from interlock.transport.http.admission.principals import Identification
 from support.cli_process import interlock
 from support.console_client import ConsoleClient
 from support.harness import Bench, gate, steps, workflow
-from support.http_server import META, MODERN, HttpServer, bearer, connected, inbox_answer, serving
+from support.http_server import (
+    META,
+    MODERN,
+    HttpServer,
+    ModernCaller,
+    UnexpectedStatus,
+    bearer,
+    connected,
+    inbox_answer,
+    serving,
+)
 from support.log import logged_events
 from support.stdio_pipe import INITIALIZE
 
@@ -218,7 +229,9 @@ def test_an_open_stream_ends_when_its_token_is_revoked(server: HttpServer, folde
     assert server.request("POST", "/mcp", said("ping", {}), headers).status == 401
 
 
-@pytest.mark.parametrize(("seconds", "heard"), [(0.9, b"one, two, three"), (1.0, b"one, ")])
+@pytest.mark.parametrize(
+    ("seconds", "heard"), [(0.4, b"one, two, three"), (0.9, b"one, two, "), (1.0, b"one, ")]
+)
 def test_what_a_stream_sends_later_is_sent_only_with_a_valid_token(seconds: float, heard: bytes) -> None:
     sent: list[bytes] = []
     known: dict[str, Principal] = {"token": Principal("ada")}
@@ -247,6 +260,26 @@ def test_what_a_stream_sends_later_is_sent_only_with_a_valid_token(seconds: floa
     scope = {"type": "http", "path": "/mcp", "headers": [(b"authorization", b"Bearer token")]}
     anyio.run(Identification(stream, Known(), None, lambda: now), scope, receive, send)
     assert b"".join(sent) == heard
+
+
+def test_a_call_that_waits_while_its_token_is_revoked_is_not_answered(tmp_path: Path) -> None:
+    bench, access = Bench(tmp_path), AccessTokens(tmp_path)
+    bench.write(workflow(gate("which", "left", "right"), *steps("last")))
+    tokens = {name: access.add(name, role, 1) for name, role in (("ada", "user"), ("eve", "approver"))}
+    with serving(tmp_path, "--workflows", str(bench.workflows), "--decisions", "user") as server:
+        ada = ModernCaller(f"{server.host}:{server.port}", tokens["ada"])
+        held = ada.call("start_workflow", workflowId="test.flow")
+        at_gate = {name: held[name] for name in ("stateToken", "ackToken")}
+        ada.send("continue_workflow", **at_gate, waitSeconds=30)
+        time.sleep(1.5)
+        assert access.revoke("ada")
+        asked = server.request("GET", "/inbox", headers=bearer(tokens["eve"])).json["questions"][0]
+        answer = msgspec.json.encode(inbox_answer(asked, "left"))
+        assert server.request("POST", "/inbox", answer, bearer(tokens["eve"])).status == 200
+        with pytest.raises(UnexpectedStatus) as refused:
+            ada.received()
+        assert refused.value.args[0] == 401
+        ada.close()
 
 
 def test_too_many_requests_are_told_when_to_come_again(folder: Path, tokens: dict[str, str]) -> None:

@@ -20,7 +20,8 @@ OPEN = ("/healthz", "/readyz", "/.well-known/")
 METRICS = "/metrics"
 CONSOLE = "/console"  # knows its users by a cookie, and refuses others by itself
 NOBODY = Principal("")
-CHECK_SECONDS = 1.0  # what a stream sends later than this after its last check waits for another one
+CHECK_SECONDS = 1.0  # what is sent later than this after the last check waits for another one
+ENDED = "This token was revoked or has expired since the request was sent."
 
 
 SignedIn: TypeAlias = Callable[[Mapping[str, str]], Principal | None]
@@ -45,8 +46,8 @@ class TokenVerifier:
 class Identification:
     """Finds out who sends a request: by a bearer token, or by the console's cookie.
 
-    A stream ends when its token is revoked or expires: nothing more is sent, and a client that comes back is
-    refused. Without a verifier everybody is the local user.
+    When a token is revoked or expires, its streams end and calls that wait are not answered: nothing more is
+    sent, and a client that comes back is refused. Without a verifier everybody is the local user.
     """
 
     def __init__(
@@ -73,9 +74,12 @@ class Identification:
 
         async def checked(message: Message) -> None:
             nonlocal checked_at
-            if message.get("more_body") and self._clock() - checked_at >= CHECK_SECONDS:
+            if self._clock() - checked_at >= CHECK_SECONDS:
                 if await self._sender(scope, verifier) != principal:
-                    await send({"type": "http.response.body", "body": b"", "more_body": False})
+                    if message["type"] == "http.response.start":
+                        await refusal(401, "UNAUTHORIZED", ENDED)(scope, receive, send)
+                    else:
+                        await send({"type": "http.response.body", "body": b"", "more_body": False})
                     request.cancel()
                     return
                 checked_at = self._clock()

@@ -163,6 +163,9 @@ def test_a_wrong_value_is_answered_with_the_choices(
     [
         ("port", "99999", "expected a whole number <= 65535"),
         ("port", "-1", "expected a whole number >= 0"),
+        ("rate-limit", "0", "expected a number > 0.0"),
+        ("rate-limit", "nan", "expected a number > 0.0"),
+        ("concurrency-limit", "0", "expected a whole number >= 1"),
         ("min-response-seconds", "soon", "expected a number"),
     ],
 )

@@ -74,8 +74,8 @@ class Config(Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"):
     allowed_hosts: tuple[str, ...] = ()
     trusted_proxies: tuple[str, ...] = ()
     check_folders: tuple[str, ...] = ()
-    rate_limit: float = 100.0
-    concurrency_limit: int = 256
+    rate_limit: Annotated[float, msgspec.Meta(gt=0)] = 100.0
+    concurrency_limit: Annotated[int, msgspec.Meta(ge=1)] = 256
     retention_days: Annotated[int, msgspec.Meta(ge=0)] = RETENTION_DAYS
     stale_hours: Annotated[int, msgspec.Meta(ge=1)] = STALE_HOURS
     console_url: Annotated[str, msgspec.Meta(pattern=r"^(https?://[^\s?#]+)?$")] = ""

@@ -49,7 +49,9 @@ def test_a_question_that_changed_says_so_keeps_the_note_and_is_asked_again(
     page.get_by_text("has changed since it was shown to you; nothing was recorded").first.wait_for()
     another.clear()
     desk.worker.start("wr.small_task", goal="It moves again")
-    page.get_by_text("Checked: «pass». Is the task done?").wait_for()
+    page.get_by_text(
+        "Checked: «pass». Tests: not run by the server, only claimed by the agent. Is the task done?"
+    ).wait_for()
     assert page.get_by_label("A note for the agent").input_value() == "Only if it is fast."
     page.get_by_role("button", name="Accept").click()
     page.get_by_role("heading", name="Nothing waits for you").wait_for()

@@ -14,7 +14,16 @@ from typing import Any
 
 from interlock.core.definition.program import Plan
 from interlock.core.run import commands as c
-from interlock.core.run.outcomes import Code, NeedAnswer, NeedEntry, NeedExit, NeedInput, NeedLoop, NeedStep
+from interlock.core.run.outcomes import (
+    Awaited,
+    Code,
+    NeedAnswer,
+    NeedEntry,
+    NeedExit,
+    NeedInput,
+    NeedLoop,
+    NeedStep,
+)
 from interlock.core.run.output import Output
 from interlock.core.run.questions import Question
 from tools.search.adapter import NOW, Engine, Position, Sent, Setting, answered, is_complete
@@ -164,7 +173,10 @@ class _Walker:
                 return
         target = state.exit_to or (activity.exits[-1].to if activity.exits else END)
         manifest = claims(activity, self.rounds)
-        leave = c.EnterActivity(policy, NOW, terms, target, manifest, decisions=decisions)
+        variables = _left_unset(pending) if self.refused == Code.INPUT_REQUIRED else {}
+        leave = c.EnterActivity(
+            policy, NOW, terms, target, manifest, variables=variables, decisions=decisions
+        )
         self.send(f"next_activity {target}", leave)
         self.rounds += self.refused == Code.ROUND_DUE
 
@@ -188,12 +200,23 @@ class _Walker:
                 self.send(f"respond_to_checkpoint {gate.id}", answer)
             case NeedLoop(loop=loop) | NeedInput(loop=loop) if loop is not None:
                 self.send(f"advance_loop {loop.id}", c.AdvanceLoop(policy, NOW, terms, loop.id))
+            case NeedInput():
+                activity = self.data.activity(self.position.state.activity)
+                target = activity.exits[-1].to if activity is not None and activity.exits else END
+                left = c.EnterActivity(policy, NOW, terms, target, variables=_left_unset(pending))
+                self.send(f"transition {target}", left)
             case NeedExit(exits=exits):
                 expected = [leads.to for leads in exits if leads.expected] or [exits[-1].to]
                 self.send(f"transition {expected[0]}", c.EnterActivity(policy, NOW, terms, expected[0]))
             case _:
                 first = self.data.activities[0].id
                 self.send(f"transition {first}", c.EnterActivity(policy, NOW, terms, first))
+
+
+def _left_unset(pending: Awaited) -> dict[str, Any]:
+    """Return what the run asks for and the agent does not know: null for each, or what it has found."""
+    names = pending.variables if isinstance(pending, NeedInput) else ()
+    return {name: START.get(name) for name in names}
 
 
 @dataclass

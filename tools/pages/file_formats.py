@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from interlock.authoring.compile.conditions import ACTIVITY_OPERATORS, STEP_WORDS
@@ -12,6 +12,7 @@ from interlock.authoring.filetypes.published_schemas import published
 from interlock.core.values import Json
 from tools.pages.tables import cell, table
 
+SHORT = 6  # longer tables are folded away
 TEMPLATE = Path(__file__).with_name("format.template.md")
 
 # The heading of each definition on the page.
@@ -137,7 +138,14 @@ def _fields(definition: Mapping[str, Json]) -> Iterator[str]:
         for name, schema in properties.items()
         if name != "$schema" and not (definition["title"] == "Condition" and name in STEP_WORDS)
     ]
-    yield from table(("field", "type", "default", "meaning"), rows)
+    fields = table(("field", "type", "default", "meaning"), rows)
+    yield from fields if len(rows) <= SHORT else _folded(list(properties), fields)
+
+
+def _folded(names: Sequence[str], fields: Iterable[str]) -> Iterator[str]:
+    """Yield a long table behind the names of its first fields; a reader opens it to look something up."""
+    yield f"<details><summary>{', '.join(names[:SHORT])} and {len(names) - SHORT} more fields</summary>"
+    yield from ("", *fields, "", "</details>")
 
 
 def _default(value: Json) -> str:

@@ -691,8 +691,8 @@ _TABLE: tuple[tuple[str, str, Severity, str, str], ...] = (
         "IL519",
         "reserved variable",
         "error",
-        "The names artifacts and checks are no variables: they are kept for what a run has handed in and "
-        "what has judged it. Nothing would be stored under them.",
+        "The names artifacts and checks are reserved for what a run has handed in and what has judged it. "
+        "Nothing would be stored under them.",
         "rename the variable",
     ),
     (

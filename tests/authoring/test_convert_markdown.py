@@ -210,6 +210,7 @@ def test_of_an_agents_file_one_section_is_chosen(tmp_path: Path) -> None:
         ("1) a\n\ntext between\n\n2) b\n\n1) c\n2) d\n", ["a", "b", "c", "d"]),
         ("## Checklist\n\n- [ ] first\n- [ ] second\n", ["first", "second"]),
         ("1. Same\n2. Same\n3. Same\n", ["same", "same-2", "same-3"]),
+        ("# Release notes\n\n1. a\n2. b\n\n## Notes\n\n1. x\n2. y\n", ["a", "b"]),
         ("# Only a title\n\nDo it well.\n", ["only-a-title"]),
         ("Just do it.\n", ["go"]),
         ("1. 日本語\n2. Über alles\n", ["step", "uber-alles"]),

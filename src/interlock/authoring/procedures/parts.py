@@ -27,10 +27,10 @@ _ORDINAL = re.compile(
     re.IGNORECASE,
 )
 _BACKGROUND = re.compile(
-    r"\b(?:overview|about|background|introduction|when to use|when not to|purpose|examples?|sample"
-    r"|references?|resources?|see also|further|links?|notes?|faq|troubleshooting|limitations|license"
-    r"|changelog|install\w*|glossary|output format|template|quick start|tips|anti-?patterns"
-    r"|best practices)\b",
+    r"\b(?:overview|background|introduction|when to use|when not to|purpose|examples?|sample|references?"
+    r"|resources?|see also|further reading|faq|troubleshooting|limitations|license|changelog|glossary"
+    r"|output format|quick start|anti-?patterns|best practices)\b"
+    r"|^(?:about|links?|tips|templates?|install\w*|(?:\w+ )?notes)$",
     re.IGNORECASE,
 )
 _RULES = re.compile(
@@ -107,8 +107,8 @@ def _by_headings(outline: Sequence[Section]) -> Parts | None:
 
 
 def _is_work(section: Section) -> bool:
-    asides = (_BACKGROUND, _RULES, _PRECONDITIONS)
-    return not section.is_empty and not any(pattern.search(section.title) for pattern in asides)
+    is_aside = any(pattern.search(section.title) for pattern in (_RULES, _PRECONDITIONS))
+    return not section.is_empty and not is_aside and not _is_background(section)
 
 
 def _from_sections(outline: Sequence[Section], is_step: Sequence[bool]) -> Parts:
@@ -134,11 +134,16 @@ def _by_numbered_lists(outline: Sequence[Section]) -> Parts | None:
     """Take the items of numbered lists, outside of examples and the like."""
     drafts, asides = list[StepDraft](), list[Aside]()
     for section in outline:
-        if numbered_list(section.lines) is None or _BACKGROUND.search(section.title):
+        if numbered_list(section.lines) is None or _is_background(section):
             asides += _asides(outline, section)
         else:
             drafts += islice(_from_numbered(section), MOST_STEPS + 1 - len(drafts))
     return Parts(tuple(drafts), tuple(asides)) if drafts else None
+
+
+def _is_background(section: Section) -> bool:
+    """Say whether a section is about the procedure; the title of the text says what the procedure is for."""
+    return section.level > 1 and _BACKGROUND.search(section.title) is not None
 
 
 def _from_numbered(section: Section) -> Iterator[StepDraft]:

@@ -70,7 +70,7 @@ def show(data_dir: str | None, project: str | None, workflows: tuple[str, ...], 
 @click.argument("values", metavar="VALUE…", nargs=-1, required=True)
 @data_dir_option
 def set_(name: str, values: tuple[str, ...], data_dir: str | None) -> None:
-    """Set a setting in your config file. Who may answer, loosened, needs a terminal."""
+    """Change a setting in your config file. A looser mode, policy or enforcement needs a terminal."""
     _require_setting(name)
     if len(values) > 1 and name not in LISTS:
         stop(USAGE, f"{name} takes one value.")

@@ -21,6 +21,7 @@ from interlock.store.protocol import (
     Changes,
     HandleRow,
     ModeRow,
+    OutboxRow,
     SearchRow,
     SessionFilter,
     SessionRows,
@@ -874,6 +875,50 @@ def test_a_response_comes_back_byte_for_byte(store: Store, response: bytes) -> N
     assert node.response == blocked.response == response
 
 
+# Messages wait in the outbox with the command that they come from.
+
+
+def message(name: str, due_at: int = 10, session_id: str = "sess_a") -> OutboxRow:
+    return OutboxRow(session_id, name, "ops", "opened", b"{}", due_at, 5)
+
+
+def test_a_message_is_stored_with_its_command_or_not_at_all(store: Store) -> None:
+    store.append(start(outbox=[message("msg_1")]))
+    with suppress(StoreConflict):
+        store.append(start(outbox=[message("msg_2")]))
+    with store.reading() as reader:
+        assert reader.messages(9) == [message("msg_1")]
+
+
+def test_due_messages_come_in_the_order_of_their_times(store: Store) -> None:
+    late, early, dead = message("msg_1", 20), message("msg_2", 10), message("msg_3", 5)
+    store.append(start(outbox=[late, early, dead]))
+    gone = replace(dead, state="dead", error="410")
+    put(store, lambda writer: assert_changed(writer, dead, gone))
+    with store.reading() as reader:
+        assert reader.due_messages(19, 9) == [early]
+        assert reader.due_messages(20, 9) == [early, late]
+        assert reader.messages(9) == [gone, early, late]
+
+
+def assert_changed(writer: Writer, before: OutboxRow, after: OutboxRow) -> None:
+    assert writer.change_message(before, after)
+
+
+def test_only_one_of_two_takes_a_message(store_factory: StoreFactory) -> None:
+    ours, theirs = store_factory(), store_factory()
+    waiting = message("msg_1")
+    ours.append(start(outbox=[waiting]))
+    taken = replace(waiting, due_at=99, attempts=1)
+    with ours.writing() as writer:
+        assert writer.change_message(waiting, taken)
+    with theirs.writing() as writer:
+        assert not writer.change_message(waiting, replace(waiting, due_at=98, attempts=1))
+        writer.drop_message(taken)
+    with ours.reading() as reader:
+        assert reader.messages(9) == []
+
+
 def test_settings_hold_their_last_value(store: Store) -> None:
     put(
         store,
@@ -976,6 +1021,7 @@ def test_a_removed_session_leaves_a_tombstone_and_nothing_else(store: Store) -> 
         store.append(filled(name))
         put(store, lambda w, n=name: w.index(SearchRow(n, "me", "needle", "", "", 0), ["needle"]))
         store.trace([TraceRow(name, 0, 1, b"t")])
+        put(store, lambda w, n=name: w.add_message(message("msg_1", session_id=n)))
     put(store, lambda writer: writer.remove_session("sess_a", 77))
     with store.reading() as reader:
         assert reader.tombstone("sess_a") == TombstoneRow("sess_a", "me", 77, 0, digest_of("sess_a", 0))
@@ -985,6 +1031,7 @@ def test_a_removed_session_leaves_a_tombstone_and_nothing_else(store: Store) -> 
         assert list(reader.nodes("sess_a")) == list(reader.blocked("sess_a")) == []
         assert list(reader.commits("sess_a")) == reader.traces("sess_a", 0, 9, 9) == []
         assert reader.start("me", b"sess_a") is None
+        assert [row.session_id for row in reader.messages(9)] == ["sess_b"]
         assert dict(reader.observations("sess_a")) == {}
         assert reader.search_row("sess_a") is None
         assert reader.search(["needle"], owner="me", columns=["title"], limit=5) == ["sess_b"]

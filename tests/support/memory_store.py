@@ -24,6 +24,7 @@ from interlock.store.protocol import (
     LoadedRows,
     ModeRow,
     NodeRow,
+    OutboxRow,
     Recorded,
     RunRow,
     SearchRow,
@@ -63,6 +64,7 @@ class Tables:
         self.traces: dict[int, TraceRow] = {}
         self.search: dict[str, SearchRow] = {}
         self.outputs: dict[int, tuple[str, str]] = {}
+        self.outbox: dict[tuple[str, str, str], OutboxRow] = {}
 
     def copy(self) -> Tables:
         copied = Tables()
@@ -348,6 +350,14 @@ class MemoryReader:
     def setting(self, owner: str, key: str) -> str | None:
         return self.tables.settings.get((owner, key))
 
+    def due_messages(self, now: int, limit: int) -> list[OutboxRow]:
+        waiting = (row for row in self.tables.outbox.values() if row.state == "waiting" and row.due_at <= now)
+        return sorted(waiting, key=lambda row: (row.due_at, row.message_id, row.channel))[:limit]
+
+    def messages(self, limit: int) -> list[OutboxRow]:
+        rows = self.tables.outbox.values()
+        return sorted(rows, key=lambda row: (row.state, row.due_at, row.message_id, row.channel))[:limit]
+
 
 def _of(table: Mapping[Any, R], session_id: str) -> list[R]:
     return [row for key, row in table.items() if key[0] == session_id]
@@ -398,6 +408,8 @@ class MemoryWriter(MemoryReader):
             self.add_handle(handle)
         for start in changes.starts:
             _add(self.tables.starts, (start.owner, start.request_id), start)
+        for message in changes.outbox:
+            self.add_message(message)
         for key, value in changes.observations.items():
             _add(self.tables.observations, (session_id, key), value)
         for digest, body in changes.contents.items():
@@ -433,7 +445,7 @@ class MemoryWriter(MemoryReader):
             head = session.head_index, session.head_digest
             self.tables.tombstones[session_id] = TombstoneRow(session_id, session.owner, removed_at, *head)
         self._forget(session_id)
-        for rows in (self.tables.handles, self.tables.starts, self.tables.traces):
+        for rows in (self.tables.handles, self.tables.starts, self.tables.traces, self.tables.outbox):
             table: dict[Any, Any] = rows  # type: ignore[assignment]
             for key in [key for key, row in table.items() if row.session_id == session_id]:
                 del table[key]
@@ -475,6 +487,20 @@ class MemoryWriter(MemoryReader):
 
     def set_setting(self, row: SettingRow) -> None:
         self.tables.settings[row.owner, row.key] = row.value
+
+    def add_message(self, row: OutboxRow) -> None:
+        _add(self.tables.outbox, (row.session_id, row.message_id, row.channel), row)
+
+    def change_message(self, before: OutboxRow, after: OutboxRow) -> bool:
+        key = (before.session_id, before.message_id, before.channel)
+        known = self.tables.outbox.get(key)
+        if known is None or (known.due_at, known.attempts) != (before.due_at, before.attempts):
+            return False
+        self.tables.outbox[key] = after
+        return True
+
+    def drop_message(self, row: OutboxRow) -> None:
+        self.tables.outbox.pop((row.session_id, row.message_id, row.channel), None)
 
     def index(self, row: SearchRow, outputs: Sequence[str]) -> None:
         self.tables.search.pop(row.session_id, None)

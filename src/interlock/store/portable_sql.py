@@ -21,6 +21,7 @@ from interlock.store.protocol import (
     Health,
     ModeRow,
     NodeRow,
+    OutboxRow,
     RunRow,
     SearchRow,
     SessionFilter,
@@ -35,7 +36,7 @@ T = TypeVar("T")
 
 PROJECTIONS = ("nodes", "blocked", "modes", "runs", "observations", "sessions")
 FOUND_BY = ("search", "indexed_outputs")  # derived from the log when the index catches up
-OF_A_SESSION = ("commits", *PROJECTIONS, "handles", "starts", "traces", *FOUND_BY)
+OF_A_SESSION = ("commits", *PROJECTIONS, "handles", "starts", "traces", "outbox", *FOUND_BY)
 
 LATEST = 2000  # outputs looked at, newest first: common words stay cheap (rule 47)
 LAST_CHARACTER = chr(0x10FFFF)
@@ -71,6 +72,7 @@ TRACE = select(TraceRow, "traces")
 SEARCH = select(SearchRow, "search")
 SETTING = select(SettingRow, "settings")
 TOMBSTONE = select(TombstoneRow, "tombstones")
+OUTBOX = select(OutboxRow, "outbox")
 
 ADD_SESSION = insert(SessionRow, "sessions")
 ADD_HANDLE = insert(HandleRow, "handles")
@@ -80,6 +82,11 @@ ADD_BLOCKED = insert(BlockedRow, "blocked")
 ADD_MODE = insert(ModeRow, "modes")
 ADD_COMMIT = insert(CommitRow, "commits")
 ADD_START = insert(StartRow, "starts")
+ADD_MESSAGE = insert(OutboxRow, "outbox")
+CHANGE_MESSAGE = (
+    "UPDATE outbox SET due_at = $1, attempts = $2, state = $3, error = $4 WHERE session_id = $5"
+    " AND message_id = $6 AND channel = $7 AND due_at = $8 AND attempts = $9 RETURNING 1"
+)
 ADD_OBSERVATION = "INSERT INTO observations (session_id, key, value) VALUES ($1, $2, $3)"
 SET_SETTING = (
     insert(SettingRow, "settings") + " ON CONFLICT (owner, key) DO UPDATE SET value = excluded.value"
@@ -267,6 +274,16 @@ class PortableReads(ABC):
     def settings(self) -> list[SettingRow]:
         return self._all(SettingRow, SETTING + " ORDER BY owner, key")
 
+    def due_messages(self, now: int, limit: int) -> list[OutboxRow]:
+        """Return the messages that are due, the longest overdue first."""
+        where = " WHERE state = 'waiting' AND due_at <= $1 ORDER BY due_at, message_id, channel LIMIT $2"
+        return self._all(OutboxRow, OUTBOX + where, now, limit)
+
+    def messages(self, limit: int) -> list[OutboxRow]:
+        """Return the messages that are not sent, dead ones first, then by the time of their next try."""
+        order = " ORDER BY state, due_at, message_id, channel LIMIT $1"
+        return self._all(OutboxRow, OUTBOX + order, limit)
+
 
 class PortableWrites(ABC):
     """The writes that are one statement on either engine."""
@@ -274,6 +291,10 @@ class PortableWrites(ABC):
     @abstractmethod
     def _run(self, sql: str, *values: Any) -> None:
         """Run a statement that returns nothing."""
+
+    @abstractmethod
+    def _all(self, row: Callable[..., T], sql: str, *values: Any) -> list[T]:
+        """Run a statement and return its rows."""
 
     def set_keep(self, session_id: str, keep: bool) -> None:
         self._run("UPDATE sessions SET keep = $1 WHERE session_id = $2", keep, session_id)
@@ -297,6 +318,19 @@ class PortableWrites(ABC):
     def drop_start(self, row: StartRow) -> None:
         where = " WHERE owner = $1 AND request_id = $2 AND started_at = $3"
         self._run(f"DELETE FROM starts{where}", row.owner, row.request_id, row.started_at)
+
+    def add_message(self, row: OutboxRow) -> None:
+        self._run(ADD_MESSAGE, *astuple(row))
+
+    def change_message(self, before: OutboxRow, after: OutboxRow) -> bool:
+        """Set when a message is tried next and what came of it; False if somebody else has meanwhile."""
+        changed = (after.due_at, after.attempts, after.state, after.error)
+        key = (before.session_id, before.message_id, before.channel, before.due_at, before.attempts)
+        return bool(self._all(int, CHANGE_MESSAGE, *changed, *key))
+
+    def drop_message(self, row: OutboxRow) -> None:
+        where = " WHERE session_id = $1 AND message_id = $2 AND channel = $3"
+        self._run(f"DELETE FROM outbox{where}", row.session_id, row.message_id, row.channel)
 
     def drop_content(self, digest: str) -> None:
         self._run("DELETE FROM contents WHERE digest = $1", digest)

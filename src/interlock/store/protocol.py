@@ -228,6 +228,25 @@ class SettingRow(Struct, frozen=True):
     value: str
 
 
+class OutboxRow(Struct, frozen=True):
+    """A message to one channel that is yet to be sent.
+
+    `due_at` is when it is tried next. Who tries it moves that time on before, so that nobody else does
+    meanwhile, and somebody does if the process dies. A dead message is tried no more.
+    """
+
+    session_id: str
+    message_id: str
+    channel: str
+    kind: str
+    body: bytes
+    due_at: int
+    created_at: int
+    attempts: int = 0
+    state: Literal["waiting", "dead"] = "waiting"
+    error: str = ""
+
+
 class SearchRow(Struct, frozen=True):
     """What a session is found by, and the event up to which its words are indexed."""
 
@@ -256,6 +275,7 @@ class Changes(Struct, frozen=True, kw_only=True):
     starts: Sequence[StartRow] = ()
     observations: Mapping[str, str] = {}
     contents: Mapping[str, bytes] = {}
+    outbox: Sequence[OutboxRow] = ()
 
 
 class LoadedRows(Struct, frozen=True, kw_only=True):
@@ -394,6 +414,11 @@ class Reader(Protocol):
     def observed(self, key: str, value: str, *, owner: str, prefix: bool, limit: int) -> list[str]: ...
     def observed_values(self, key: str, *, owner: str, limit: int) -> list[str]: ...
     def setting(self, owner: str, key: str) -> str | None: ...
+    def due_messages(self, now: int, limit: int) -> list[OutboxRow]:
+        """Return the messages that are due, the longest overdue first."""
+
+    def messages(self, limit: int) -> list[OutboxRow]:
+        """Return the messages that are not sent, dead ones first, then by the time of their next try."""
 
     # What a copy of the whole store needs besides.
     def settings(self) -> list[SettingRow]: ...
@@ -417,6 +442,11 @@ class Writer(Reader, Protocol):
     def add_start(self, row: StartRow) -> None: ...
     def drop_start(self, row: StartRow) -> None: ...
     def set_tombstone(self, row: TombstoneRow) -> None: ...
+    def add_message(self, row: OutboxRow) -> None: ...
+    def change_message(self, before: OutboxRow, after: OutboxRow) -> bool:
+        """Set when a message is tried next and what came of it; False if somebody else has meanwhile."""
+
+    def drop_message(self, row: OutboxRow) -> None: ...
 
 
 class SessionRows(Struct, frozen=True, kw_only=True):

@@ -58,6 +58,7 @@ def _rows(changes: Changes) -> Iterator[tuple[str, list[tuple[Any, ...]]]]:
     yield "modes", [astuple(row) for row in changes.modes]
     yield "handles", [astuple(row) for row in changes.handles]
     yield "starts", [astuple(row) for row in changes.starts]
+    yield "outbox", [astuple(row) for row in changes.outbox]
     session_id = changes.session.session_id
     yield "observations", [(session_id, key, value) for key, value in changes.observations.items()]
     yield (

@@ -13,6 +13,7 @@ from interlock.store.protocol import (
     HandleRow,
     ModeRow,
     NodeRow,
+    OutboxRow,
     RunRow,
     SearchRow,
     SessionRow,
@@ -46,6 +47,7 @@ COLUMNS: Mapping[str, Mapping[str, str]] = {
     "indexed_outputs": {"session_id": "text", "owner": "text", "number": "int8", "words": "tsvector"},
     "settings": _typed(SettingRow),
     "tombstones": _typed(TombstoneRow),
+    "outbox": _typed(OutboxRow),
 }
 
 

@@ -137,7 +137,17 @@ ALTER TABLE tombstones ADD COLUMN head_index int8 NOT NULL DEFAULT -1;
 ALTER TABLE tombstones ADD COLUMN head_digest bytea NOT NULL DEFAULT '';
 """
 
-MIGRATIONS: tuple[str, ...] = (FIRST, BLOCKED, BY_TIME, LATE_NOTES, DECLINED, LINES, REMOVED_HEADS)
+OUTBOX = """
+CREATE TABLE outbox (
+    session_id text COLLATE "C" NOT NULL, message_id text COLLATE "C" NOT NULL,
+    channel text COLLATE "C" NOT NULL, kind text NOT NULL, body bytea NOT NULL, due_at int8 NOT NULL,
+    created_at int8 NOT NULL, attempts int8 NOT NULL, state text NOT NULL, error text NOT NULL,
+    PRIMARY KEY (session_id, message_id, channel)
+);
+CREATE INDEX outbox_due ON outbox (due_at) WHERE state = 'waiting';
+"""
+
+MIGRATIONS: tuple[str, ...] = (FIRST, BLOCKED, BY_TIME, LATE_NOTES, DECLINED, LINES, REMOVED_HEADS, OUTBOX)
 
 # Part of every statement that writes: an older version never writes to tables that a newer one has migrated.
 IS_KNOWN = f"NOT EXISTS (SELECT FROM interlock_schema WHERE version > {len(MIGRATIONS)})"

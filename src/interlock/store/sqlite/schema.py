@@ -134,6 +134,26 @@ DROP INDEX tombstones_copy;
 CREATE INDEX tombstones_copy ON tombstones (session_id, owner, removed_at, head_index, head_digest);
 """
 
-MIGRATIONS: tuple[str, ...] = (FIRST, BY_STATUS, BY_TIME, LATE_NOTES, DECLINED, LINES, REMOVED_HEADS)
+OUTBOX = """
+CREATE TABLE outbox (
+    session_id TEXT NOT NULL, message_id TEXT NOT NULL, channel TEXT NOT NULL, kind TEXT NOT NULL,
+    body BLOB NOT NULL, due_at INTEGER NOT NULL, created_at INTEGER NOT NULL, attempts INTEGER NOT NULL,
+    state TEXT NOT NULL, error TEXT NOT NULL
+);
+CREATE UNIQUE INDEX outbox_key ON outbox (session_id, message_id, channel);
+CREATE INDEX outbox_due ON outbox (due_at) WHERE state = 'waiting';
+"""
 
-TABLES = ("commits", *PROJECTIONS, "handles", "starts", "traces", "tombstones", "contents", "settings")
+MIGRATIONS: tuple[str, ...] = (FIRST, BY_STATUS, BY_TIME, LATE_NOTES, DECLINED, LINES, REMOVED_HEADS, OUTBOX)
+
+TABLES = (
+    "commits",
+    *PROJECTIONS,
+    "handles",
+    "starts",
+    "traces",
+    "tombstones",
+    "contents",
+    "settings",
+    "outbox",
+)

@@ -387,6 +387,8 @@ class SqliteWriter(SqliteReader, PortableWrites):
             self.add_handle(handle)
         for start in changes.starts:
             self.add_start(start)
+        for message in changes.outbox:
+            self.add_message(message)
         for key, value in changes.observations.items():
             self._run(ADD_OBSERVATION, row.session_id, key, value)
         for digest, body in changes.contents.items():

@@ -17,6 +17,7 @@ from interlock.cli.config import BadConfig, Config, project_at, resolve, work_fo
 from interlock.core.principals import LOCAL
 from interlock.core.run.preferences import PRESETS
 from interlock.ledger.ledger import Ledger
+from interlock.ledger.outbox.announcements import Recipient
 from interlock.ledger.settings import Settings
 from interlock.ledger.tokens.keyring import Keys
 from interlock.store.lazy import LazyStore
@@ -113,7 +114,12 @@ def require_postgres() -> None:
 
 
 def _ledger_on(store: Store, config: Config, folder: Path | None) -> Ledger:
-    return Ledger(store, Keys(config.folder), library_of(config), settings_of(config, folder))
+    ledger = Ledger(store, Keys(config.folder), library_of(config), settings_of(config, folder))
+    if ledger.settings.recipients:
+        from interlock.ledger.outbox.wording import equip  # late: most servers send nothing
+
+        equip(ledger)
+    return ledger
 
 
 def settings_of(config: Config, folder: Path | None) -> Settings:
@@ -131,7 +137,16 @@ def settings_of(config: Config, folder: Path | None) -> Settings:
         retention_days=config.retention_days,
         stale_hours=config.stale_hours,
         console_url=config.console_url.rstrip("/"),
+        recipients=_recipients(config.folder),
     )
+
+
+def _recipients(folder: Path) -> Mapping[str, Recipient]:
+    if not (folder / "notify.toml").is_file():
+        return {}
+    from interlock.cli.notify_file import recipients_in  # late: most servers send nothing
+
+    return recipients_in(folder)
 
 
 class ConfiguredBackend:

@@ -36,6 +36,7 @@ RESTORE = (
     "put back the file that ends in -wal if you have it; else `interlock doctor --repair` goes on without"
 )
 MOST_NAMED = 50
+MOST_MESSAGES = 10_000
 
 
 class Check(Struct, frozen=True, omit_defaults=True):
@@ -232,8 +233,18 @@ def _heads(ledger: Ledger, repairs: bool) -> Iterator[Check]:
         store.accept_heads()
 
 
+def _outbox(ledger: Ledger) -> Check:
+    """Count the messages that wait, and those that nobody takes."""
+    with ledger.store.reading() as reader:
+        rows = reader.messages(MOST_MESSAGES)
+    dead = sum(row.state == "dead" for row in rows)
+    detail = f"{len(rows) - dead} waiting, {dead} undeliverable"
+    return Check("messages", not dead, detail, "see `interlock notify status`" if dead else "")
+
+
 def _sessions(ledger: Ledger, repairs: bool) -> Iterator[Check]:
     """Check every session's chain, and every row against what the events make of it."""
+    yield _outbox(ledger)
     checked, damaged = 0, 0
     for batch in session_batches(ledger.store, BATCH):
         for session_id in batch:

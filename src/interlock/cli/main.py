@@ -56,6 +56,7 @@ COMMANDS = {
         "install",
         "uninstall",
         "config",
+        "notify",
     ),
 }
 

@@ -35,6 +35,8 @@ from interlock.ledger.log.commit import Commit
 from interlock.ledger.log.health import damage, intact
 from interlock.ledger.log.projection import Rows, terms_within
 from interlock.ledger.log.records import CallTraced, OutputAppended, SessionCreated
+from interlock.ledger.outbox.announcements import addressed
+from interlock.ledger.outbox.courier import Courier
 from interlock.ledger.queries.indexing import index_batch
 from interlock.ledger.queries.run_words import named
 from interlock.ledger.runs.brief import Brief, brief
@@ -125,6 +127,7 @@ class Ledger(Positions):
         self.clients = HeardClients()
         self.jobs = CheckJobs()
         self._indexed_to = ""
+        self.courier: Courier | None = None  # who sends what the outbox holds, if this process does
 
     def of(self, owner: str, principal: str = "") -> Ledger:
         """Return the same ledger for another owner: it finds and writes only that owner's sessions.
@@ -379,13 +382,19 @@ class Ledger(Positions):
         self.append(commit.finish(key))
         return session.session_id
 
+    def append(self, *changes: Changes) -> None:
+        """Write what a command changed, and what it has to say to those who want to hear of it."""
+        super().append(*(addressed(change, self.settings.recipients) for change in changes))
+
     def idle(self) -> None:
-        """Write traces and who has called, and let the search index catch up, while nobody waits."""
+        """Write traces, index and send what is due, while nobody waits."""
         with suppress(StoreBusy, StoreConflict, StoreUnavailable, StoreCorrupt, StoreTooNew):
             self.write_traces()
             self.clients.write(self.store, self.clock())
             if self.used:
                 self.index_some()
+            if self.courier is not None:
+                self.courier.wake()
 
     def index_some(self) -> None:
         """Go on with the index where it was left, so that busy sessions do not keep others waiting."""

@@ -9,12 +9,14 @@ from msgspec import Struct
 
 from interlock.core.run.commands import Terms
 from interlock.core.run.preferences import PRESETS, RETENTION_DAYS, STALE_HOURS, Preferences
+from interlock.ledger.outbox.announcements import Recipient
 
 
 class Settings(Struct, frozen=True):
     """The user's terms. `preferences` is the mode that new sessions begin with.
 
     `preferences_fixed` says that this process was started with a mode, which outranks the stored one.
+    `recipients` are the channels that notifications go to.
     """
 
     preferences: Preferences = PRESETS["guided"]
@@ -31,3 +33,4 @@ class Settings(Struct, frozen=True):
     def check_folder(self) -> Path | None:
         """The folder that checks of this owner run in."""
         return self.check_folders.get(self.owner)
+    recipients: Mapping[str, Recipient] = {}

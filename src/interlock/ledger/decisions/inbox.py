@@ -26,6 +26,7 @@ from interlock.ledger.errors import LedgerError
 from interlock.ledger.ledger import Ledger
 from interlock.ledger.log.commit import Commit
 from interlock.ledger.log.records import DecisionRecorded
+from interlock.ledger.outbox.announcements import Announcement
 from interlock.ledger.queries.status import Shown, ref_of
 from interlock.ledger.retry import until_recorded
 from interlock.ledger.runs.position import Position, tip_of
@@ -199,7 +200,26 @@ def decide_question(
     commit = Commit(position.rows(), ledger.principal, ledger.clock())
     event = DecisionRecorded(question.node, question.id, option, channel, question.shown, commit.now, note)
     commit.add(event, run=position.run.run)
+    _announce(commit, position, question, option, channel)
     ledger.append(commit.finish(key))
+
+
+def _announce(
+    commit: Commit, position: Position, question: WaitingQuestion, option: str, channel: Channel
+) -> None:
+    """Let those hear of an answer who want to; free text is the user's own, and stays in the log."""
+    chosen = option if question.options else ""
+    about = Announcement(
+        commit.now,
+        position.run.run,
+        question.id,
+        question.key,
+        question.shown,
+        chosen,
+        channel,
+        commit.principal,
+    )
+    commit.announce("answered", about)
 
 
 def _still_asked(ledger: Ledger, position: Position, asked: AskedQuestion) -> WaitingQuestion:
@@ -277,4 +297,5 @@ def _resolve(
         message = f"'{question.id}' in session {question.ref} cannot be answered now ({decided.code.value})."
         raise LedgerError("CONFLICT", message, "See `interlock inbox`.")
     commit.add_node(position.run.run, position.node.node, decided.events, "advanced", decided.awaited)
+    _announce(commit, position, question, option, channel)
     ledger.append(commit.finish())

@@ -7,6 +7,7 @@ from hashlib import sha256
 
 from msgspec.structs import replace
 
+from interlock.core.message import Occasion
 from interlock.core.run.events import Event
 from interlock.core.run.notices import Notice
 from interlock.core.run.outcomes import Awaited, NeedAnswer, NeedInput, NeedStep
@@ -25,6 +26,7 @@ from interlock.ledger.log.records import (
     NodeCreated,
     OutputAppended,
 )
+from interlock.ledger.outbox.announcements import Announcement, messages, of_entries
 from interlock.ledger.tokens.slots import unnamed
 from interlock.store.protocol import Changes, HandleRow, StartRow
 
@@ -43,6 +45,7 @@ class Commit:
         self._known_blocked = {(row.node, row.attempt) for row in rows.all_blocked()}
         self._responses: dict[int, bytes] = {}
         self._blocked_response = b""
+        self._announced: list[tuple[Occasion, Announcement]] = []
 
     @property
     def next_index(self) -> int:
@@ -55,6 +58,10 @@ class Commit:
 
     def add(self, event: LogEntry, *, run: int | None = None, node: int | None = None) -> None:
         self._entries.append(Entry(event, run, node))
+
+    def announce(self, occasion: Occasion, about: Announcement) -> None:
+        """Tell people what the events alone do not say."""
+        self._announced.append((occasion, about))
 
     def add_node(
         self,
@@ -171,6 +178,7 @@ class Commit:
             starts=starts,
             observations=rows.observations if self._before is None else {},
             contents=contents or {},
+            outbox=messages(row, [*of_entries(self._entries), *self._announced]),
         )
 
 

@@ -1,0 +1,93 @@
+"""What a commit has to say to people: it is stored with the commit, and put into words when it is sent."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from hashlib import sha256
+from typing import Literal
+
+import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
+
+from interlock.core.message import OCCASIONS, Occasion, Send
+from interlock.core.run.channels import is_at_least
+from interlock.core.run.events import GateResolved, QuestionShown, RunAbandoned, RunCompleted
+from interlock.ledger.log.chain import Entry
+from interlock.store.protocol import Changes, CommitRow, OutboxRow
+
+Detail = Literal["link", "title", "question"]
+
+
+class Recipient(Struct, frozen=True):
+    """A channel that notifications go to. `approver` is who may answer by the links in them."""
+
+    send: Send
+    occasions: tuple[Occasion, ...] = OCCASIONS
+    detail: Detail = "title"
+    approver: str = ""
+
+
+class Announcement(Struct, frozen=True, omit_defaults=True):
+    """What a message is about, as the outbox holds it. Free text that a user has answered is not kept."""
+
+    at: int
+    run: int
+    gate: str = ""
+    key: str = ""
+    shown: str = ""
+    option: str = ""
+    channel: str = ""
+    by: str = ""
+    status: str = ""
+
+
+def of_entries(entries: Sequence[Entry]) -> Iterator[tuple[Occasion, Announcement]]:
+    """Yield what the events of a commit announce; what it both asks and answers is only answered.
+
+    A user's answer is announced where it is recorded, not where an agent's next call uses it.
+    """
+    resolved = {entry.event.key for entry in entries if isinstance(entry.event, GateResolved)}
+    for entry in entries:
+        run = entry.run or 0
+        match entry.event:
+            case QuestionShown() as asked if asked.key not in resolved:
+                yield "opened", Announcement(asked.at, run, asked.gate, asked.key, asked.shown)
+            case GateResolved() as answer if not is_at_least(answer.channel, "user"):
+                if answer.how != "dismissed":
+                    yield "answered", _answered(answer, run)
+            case RunCompleted() as end:
+                yield "ended", Announcement(end.at, run, status=end.status)
+            case RunAbandoned() as end:
+                yield "ended", Announcement(end.at, run, channel=end.channel, by=end.by, status="abandoned")
+
+
+def _answered(answer: GateResolved, run: int) -> Announcement:
+    option = (answer.option or "") if answer.options else ""
+    return Announcement(
+        answer.at, run, answer.gate, answer.key, answer.shown, option, answer.channel, answer.client
+    )
+
+
+def messages(commit: CommitRow, announced: Sequence[tuple[Occasion, Announcement]]) -> list[OutboxRow]:
+    """Return the messages of a commit, not yet addressed; the digest of the commit makes their ids."""
+    rows: list[OutboxRow] = []
+    for number, (occasion, about) in enumerate(announced):
+        name = sha256(commit.digest + number.to_bytes(4, "big")).hexdigest()[:32]
+        body = msgspec.json.encode(about)
+        at = commit.recorded_at
+        rows.append(OutboxRow(commit.session_id, f"msg_{name}", "", occasion, body, at, at))
+    return rows
+
+
+def addressed(changes: Changes, recipients: Mapping[str, Recipient]) -> Changes:
+    """Return what a command changes with its messages to those who want them; nothing is kept for nobody."""
+    if not changes.outbox:
+        return changes
+    outbox = [
+        replace(message, channel=name)
+        for message in changes.outbox
+        for name, recipient in recipients.items()
+        if message.kind in recipient.occasions
+    ]
+    return replace(changes, outbox=outbox)

@@ -1,0 +1,132 @@
+"""Messages in words: no more than the recipient's detail allows, and nothing that a user has typed.
+
+What an agent wrote is marked and cleaned (`core.definition.quoting`), as in every question.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from urllib.parse import urlencode
+
+import msgspec
+from msgspec.structs import asdict
+
+from interlock.core.definition.quoting import quoted
+from interlock.core.message import Link, Message, Occasion
+from interlock.core.run.channels import named
+from interlock.core.values import Json, cut
+from interlock.ledger.decisions.inbox import WaitingQuestion, questions
+from interlock.ledger.decoders import LazyDecoder
+from interlock.ledger.ledger import Ledger
+from interlock.ledger.outbox.announcements import Announcement, Detail, Recipient
+from interlock.ledger.outbox.courier import Courier
+from interlock.ledger.queries.status import ref_of
+from interlock.store.protocol import OutboxRow, RunRow, SessionRow
+
+MOST_OF_TITLE = 120  # characters
+MOST_OF_TEXT = 6_000  # bytes
+ASKING: tuple[Occasion, ...] = ("opened", "reminded", "escalated")
+HEADS: Mapping[Occasion, str] = {
+    "opened": "A decision waits",
+    "reminded": "A decision still waits",
+    "escalated": "A decision is overdue",
+    "answered": "A decision was made",
+    "ended": "A run has ended",
+}
+
+_announcement = LazyDecoder(Announcement)
+
+
+def equip(ledger: Ledger) -> Courier:
+    """Let a ledger send what its outbox holds."""
+
+    def write(row: OutboxRow, recipient: Recipient) -> Message | None:
+        return message_of(ledger, row, recipient)
+
+    ledger.courier = Courier(ledger.store, ledger.clock, lambda: ledger.settings.recipients, write)
+    return ledger.courier
+
+
+def message_of(ledger: Ledger, row: OutboxRow, recipient: Recipient) -> Message | None:
+    """Put a message into words; None if its session is gone, or its question no longer waits."""
+    about: Announcement = _announcement.decode(row.body)
+    with ledger.store.reading() as reader:
+        session = reader.session(row.session_id)
+        run = reader.run(row.session_id, about.run)
+    if session is None or run is None:
+        return None
+    occasion: Occasion = msgspec.convert(row.kind, Occasion)
+    question = _waiting(ledger, session, about) if occasion in ASKING else None
+    if occasion in ASKING and question is None:
+        return None
+    url = _address(ledger.settings.console_url, session, about)
+    lines = _lines(session, run, about, question, recipient.detail)
+    text = cut("\n".join(filter(None, (*lines, url))), MOST_OF_TEXT)
+    title = HEADS[occasion]
+    if recipient.detail != "link":
+        title = f"{title}: {question.name if question else about.gate or run.workflow_id}"
+    data = _data(session, run, about, question, recipient.detail)
+    return Message(row.message_id, occasion, about.at, title[:MOST_OF_TITLE], text, url, _links(url), data)
+
+
+def _waiting(ledger: Ledger, session: SessionRow, about: Announcement) -> WaitingQuestion | None:
+    waiting = questions(ledger.of(session.owner), session)
+    return next((each for each in waiting if (each.key, each.shown) == (about.key, about.shown)), None)
+
+
+def _address(console: str, session: SessionRow, about: Announcement) -> str:
+    """Name where the question waits in the console, or the session's own page; empty without a console."""
+    if not console:
+        return ""
+    if not about.shown:
+        return f"{console}/sessions/{session.session_id}"
+    return f"{console}/inbox?{urlencode({'session': session.session_id, 'shown': about.shown})}"
+
+
+def _links(url: str) -> tuple[Link, ...]:
+    return (Link("Open", url),) if url else ()
+
+
+def _lines(
+    session: SessionRow, run: RunRow, about: Announcement, question: WaitingQuestion | None, detail: Detail
+) -> Iterator[str]:
+    """Yield the lines of the text, the most important first."""
+    if detail == "question" and question is not None:
+        yield f"{question.message}\n"
+        for option in question.options:
+            effect = f" ({option.effect})" if option.effect else ""
+            yield f"- {option.label}{effect}"
+    if about.channel:
+        chosen = f"{about.option} " if about.option and detail != "link" else ""
+        by = f", {about.by}" if about.by and detail != "link" else ""
+        yield f"Answer: {chosen}by {named(about.channel)}{by}" if about.shown else f"By {about.channel}{by}"
+    if about.status:
+        yield f"Status: {about.status.replace('_', ' ')}"
+    if detail != "link":
+        yield f"Workflow {run.workflow_id}, session {quoted(session.title, MOST_OF_TITLE)} of {session.owner}"
+    yield f"Reference: {ref_of(session.session_id)}"
+
+
+def _data(
+    session: SessionRow, run: RunRow, about: Announcement, question: WaitingQuestion | None, detail: Detail
+) -> dict[str, Json]:
+    """What a program is told: where it is about, and as much of the question as people are told."""
+    data: dict[str, Json] = {
+        "sessionId": session.session_id,
+        "runId": run.run_id,
+        "ref": ref_of(session.session_id),
+    }
+    if about.shown:
+        data["shown"] = about.shown
+    if detail == "link":
+        return data
+    data |= {"workflow": run.workflow_id, "title": session.title, "owner": session.owner}
+    for name, value in asdict(about).items():
+        if name in ("gate", "option", "channel", "by", "status") and value:
+            data[name] = value
+    if question is not None:
+        data |= {"question": question.id, "node": question.node, "name": question.name}
+        if detail == "question":
+            data["text"] = question.message
+            data["options"] = msgspec.to_builtins(question.options)
+    return data

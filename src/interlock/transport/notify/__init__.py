@@ -1,0 +1,1 @@
+"""The channels that notifications go to. Each is imported when it is used first."""

@@ -32,20 +32,18 @@ def hook() -> Iterator[Receiver]:
 def ship(bench: Bench, hook: Receiver, **more: Any) -> tuple[Agent, Courier]:
     """Begin a run whose gate asks whether to ship, in a process that sends to a webhook."""
     bench.write(workflow(*steps("build"), gate("ship", "yes", "no"), *steps("last")))
-    ledger = configured(bench, hook, **more)
+    ledger, courier = configured(bench, hook, **more)
     agent = Agent(ExecutionSurface(ledger))
     agent.start("test.flow", goal="Release \x1b[31m2.0\nnow")
-    assert ledger.courier is not None
-    return agent, ledger.courier
+    return agent, courier
 
 
-def configured(bench: Bench, hook: Receiver, **more: Any) -> Ledger:
+def configured(bench: Bench, hook: Receiver, **more: Any) -> tuple[Ledger, Courier]:
     recipient = Recipient(Webhook(hook.url, SECRET), **more)
     ledger = bench.ledger(
         terms=USER, recipients={"ops": recipient}, console_url="https://desk.example/console"
     )
-    equip(ledger)
-    return ledger
+    return ledger, equip(ledger)
 
 
 def kinds(hook: Receiver) -> list[str]:
@@ -135,14 +133,13 @@ def test_a_question_that_was_answered_meanwhile_is_only_told_as_answered(
 def test_text_that_the_user_typed_is_not_sent(bench: Bench, hook: Receiver) -> None:
     need = {"reason": "needs_user_choice", "key": "colour", "question": "Which colour?"}
     bench.write(workflow(*steps("paint", userInput=[need])))
-    ledger = configured(bench, hook, detail="question")
+    ledger, courier = configured(bench, hook, detail="question")
     agent = Agent(ExecutionSurface(ledger))
     agent.start("test.flow")
     agent.ack("painted")
     (question,) = inbox(ledger)
     decide_question(ledger, question, "mauve, and the door code is 4711")
-    assert ledger.courier is not None
-    ledger.courier.send_due()
+    courier.send_due()
     assert hook.received
     assert not any(b"4711" in each.body for each in hook.received)
 
@@ -213,8 +210,7 @@ def test_a_process_that_dies_while_sending_leaves_the_message_to_another(
     agent.ack("built")
     taken = courier._taken()
     assert taken is not None
-    other = configured(bench, hook).courier
-    assert other is not None
+    _, other = configured(bench, hook)
     assert other.send_due() == 0
     bench.clock.pass_seconds(LEASE_MS / 1000)
     assert other.send_due() == 1

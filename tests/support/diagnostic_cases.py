@@ -101,6 +101,8 @@ CASES: dict[str, dict[str, str]] = {
     "IL216": activity("", FLOW + "activities: [§o/x.toon]\n"),
     "IL217": {"w/workflow.yaml": ONE, "w/steps/x.md": "§X\n"},
     "IL218": activity("triggers: {workflow: §nobody}\n"),
+    "IL227": gate("options: [{id: x}], decide: {by: [ada], within: 1h, §then: {option: y}}"),
+    "IL228": gate("options: [{id: x}], decide: {by: [ada], atLeast: §2}"),
     "IL219": {"w.yaml": HEAD + "assessments: [{id: r, dimensions: [{id: d, levels: [low, high]}]}]\nsteps:\n  - {id: ask, title: A, prompt: P, assessmentRefs: [r], assessmentConsequences: [{when: {anyEqualsLevel: §lo}, effect: {guidance: G}}]}\n"},
     "IL301": step("prompt: P, runCondition: {var: x, §eqals: 1}"),
     "IL302": step("prompt: P, validationCriteria: §'('"),

@@ -79,6 +79,10 @@ VALUES: dict[str, Any] = {
     "artifactLocations": {"notes": {"path": "notes"}},
     "executionModel": {"roles": [{"id": "worker", "description": "Works."}]},
     "location": "notes",
+    "by": ["ada", "ben"],
+    "within": "4h",
+    "remind": "1h",
+    "then": {"escalate": "leads"},
 }
 WITHOUT = ("templateCall", "id")  # a template replaces the step; ids are given
 
@@ -137,11 +141,14 @@ def _items(effect: dict[str, Any]) -> tuple[list[Any], dict[str, Any]]:
     """Return steps, an inline gate and a nested loop, and a gate that a step names."""
     gate = filled(GateSource, id="ask", type="checkpoint")
     gate["options"] = [{**gate["options"][0], "id": "yes", "effect": effect}]
+    decide = gate.pop("decide")  # no agent passes it, so it is never asked
     inline = {**gate, "id": "inline", "type": "gate"}
     del gate["checks"]  # only a gate among the steps has them
+    never = {"type": "simple", "variable": "count", "operator": "==", "value": -1}
+    named = {**inline, "id": "named", "decide": decide, "condition": never}
     nested = filled(LoopSource, id="nested", type="loop")
     nested["body"] = [filled(StepSource, id="deep", checkpoint=None), {**inline, "id": "deeper"}]
-    return [filled(StepSource, id="do", type="step"), inline, nested], gate
+    return [filled(StepSource, id="do", type="step"), inline, named, nested], gate
 
 
 def _activity(name: str, **fields: Any) -> dict[str, Any]:

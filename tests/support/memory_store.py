@@ -41,7 +41,7 @@ from interlock.store.protocol import (
 K = TypeVar("K")
 R = TypeVar("R")
 
-RUN_CHANGES = ("status", "tip", "updated_at", "awaiting", "late_notes", "declined")
+RUN_CHANGES = ("status", "tip", "updated_at", "awaiting", "late_notes", "declined", "polls")
 
 
 class Tables:
@@ -489,7 +489,7 @@ class MemoryWriter(MemoryReader):
         self.tables.settings[row.owner, row.key] = row.value
 
     def add_message(self, row: OutboxRow) -> None:
-        _add(self.tables.outbox, (row.session_id, row.message_id, row.channel), row)
+        self.tables.outbox.setdefault((row.session_id, row.message_id, row.channel), row)
 
     def change_message(self, before: OutboxRow, after: OutboxRow) -> bool:
         key = (before.session_id, before.message_id, before.channel)

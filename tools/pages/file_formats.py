@@ -49,6 +49,8 @@ HEADINGS: Mapping[str, str] = {
     "GateSource": "Gate",
     "OptionSource": "Option",
     "EffectSource": "Effect",
+    "DecideSource": "Decide block",
+    "ThenSource": "End of the time",
     "LoopSource": "Loop",
     "LoopConfig": "Loop settings",
     "ConditionSource": "Condition source",

@@ -18,7 +18,9 @@ from interlock.core.principals import LOCAL
 from interlock.core.run.preferences import PRESETS
 from interlock.ledger.ledger import Ledger
 from interlock.ledger.outbox.announcements import Recipient
+from interlock.ledger.outbox.courier import Courier
 from interlock.ledger.settings import Settings
+from interlock.ledger.tokens.access_tokens import AccessTokens
 from interlock.ledger.tokens.keyring import Keys
 from interlock.store.lazy import LazyStore
 from interlock.store.protocol import Store
@@ -115,10 +117,15 @@ def require_postgres() -> None:
 
 def _ledger_on(store: Store, config: Config, folder: Path | None) -> Ledger:
     ledger = Ledger(store, Keys(config.folder), library_of(config), settings_of(config, folder))
-    if ledger.settings.recipients:
+    tokens = AccessTokens(config.folder)
+    ledger.approvers, ledger.principal_of = tokens.approver, tokens.principal_of
+
+    def courier() -> Courier:
         from interlock.ledger.outbox.wording import equip  # late: most servers send nothing
 
-        equip(ledger)
+        return equip(ledger)
+
+    ledger.courier = courier
     return ledger
 
 

@@ -41,6 +41,7 @@ COMMANDS = {
         "play",
         "inbox",
         "decide",
+        "delegate",
         "gaps",
         "mode",
     ),

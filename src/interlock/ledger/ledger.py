@@ -16,10 +16,12 @@ from interlock.authoring.library import Library, Loaded
 from interlock.checks.jobs import CheckJobs
 from interlock.core.definition.program import Plan
 from interlock.core.guard.audit import Audit
+from interlock.core.principals import Principal
 from interlock.core.run.commands import StartRun, Terms
 from interlock.core.run.notices import Notice, Notices
 from interlock.core.run.outcomes import Decided
 from interlock.core.run.output import Output, within_budget
+from interlock.core.run.polls import Approver
 from interlock.core.run.preferences import Preferences, SessionTerms, stricter
 from interlock.core.run.state import RunState
 from interlock.core.run.surface_policy import EXECUTION, SurfacePolicy
@@ -127,7 +129,9 @@ class Ledger(Positions):
         self.clients = HeardClients()
         self.jobs = CheckJobs()
         self._indexed_to = ""
-        self.courier: Courier | None = None  # who sends what the outbox holds, if this process does
+        self.approvers: Callable[[str], Approver] = Approver  # who a principal is, with groups
+        self.principal_of: Callable[[str], Principal | None] = lambda token: None
+        self.courier: Callable[[], Courier] | None = None  # who sends what is due, if this process does
 
     def of(self, owner: str, principal: str = "") -> Ledger:
         """Return the same ledger for another owner: it finds and writes only that owner's sessions.
@@ -274,6 +278,7 @@ class Ledger(Positions):
             activity=activity,
             passed=passed.variables,
             inherited=passed.inherited,
+            by=self.principal,
         )
         return surely_decided(plan, RunState(), Audit(), start, loaded.workflow.id)
 
@@ -393,8 +398,15 @@ class Ledger(Positions):
             self.clients.write(self.store, self.clock())
             if self.used:
                 self.index_some()
-            if self.courier is not None:
-                self.courier.wake()
+                self._send_some()
+
+    def _send_some(self) -> None:
+        if self.courier is None:
+            return
+        with self.store.reading() as reader:
+            is_due = bool(reader.due_messages(self.clock(), 1))
+        if is_due:
+            self.courier().wake()
 
     def index_some(self) -> None:
         """Go on with the index where it was left, so that busy sessions do not keep others waiting."""

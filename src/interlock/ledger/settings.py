@@ -28,9 +28,9 @@ class Settings(Struct, frozen=True):
     retention_days: int = RETENTION_DAYS
     stale_hours: int = STALE_HOURS
     console_url: str = ""
+    recipients: Mapping[str, Recipient] = {}
 
     @property
     def check_folder(self) -> Path | None:
         """The folder that checks of this owner run in."""
         return self.check_folders.get(self.owner)
-    recipients: Mapping[str, Recipient] = {}

@@ -82,7 +82,7 @@ ADD_BLOCKED = insert(BlockedRow, "blocked")
 ADD_MODE = insert(ModeRow, "modes")
 ADD_COMMIT = insert(CommitRow, "commits")
 ADD_START = insert(StartRow, "starts")
-ADD_MESSAGE = insert(OutboxRow, "outbox")
+ADD_MESSAGE = insert(OutboxRow, "outbox") + " ON CONFLICT (session_id, message_id, channel) DO NOTHING"
 CHANGE_MESSAGE = (
     "UPDATE outbox SET due_at = $1, attempts = $2, state = $3, error = $4 WHERE session_id = $5"
     " AND message_id = $6 AND channel = $7 AND due_at = $8 AND attempts = $9 RETURNING 1"

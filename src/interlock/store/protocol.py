@@ -90,7 +90,8 @@ class RunRow(Struct, frozen=True):
 
     While the run is the session's head, its tip is `head_node` and `tip` may lag behind. `late_notes` counts
     the note nodes that were saved after a step had left their node. `declined` are the questions of all its
-    branches that the user declined (rule 27), as JSON; empty if there are none.
+    branches that the user declined (rule 27), `polls` what approvers have answered so far, as JSON; empty if
+    there are none.
     """
 
     session_id: str
@@ -106,6 +107,7 @@ class RunRow(Struct, frozen=True):
     awaiting: str = ""
     late_notes: int = 0
     declined: str = ""
+    polls: str = ""
 
 
 class NodeRow(Struct, frozen=True):

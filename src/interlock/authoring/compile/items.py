@@ -19,12 +19,14 @@ from interlock.authoring.filetypes.source_file import DEFAULTS, SourceSettings
 from interlock.authoring.filetypes.step_file import (
     ActionSource,
     AssessmentSource,
+    DecideSource,
     FunctionSource,
     GateSource,
     LoopConfig,
     LoopSource,
     StepSource,
     StepWorkflowSource,
+    ThenSource,
     TriggerSource,
 )
 from interlock.authoring.filetypes.type_check import name_of, read_as, unknown_fields
@@ -34,6 +36,7 @@ from interlock.core.definition.checks import CommandCheck
 from interlock.core.definition.conditions import AllOf, Condition
 from interlock.core.definition.workflow import (
     Action,
+    Approvers,
     Capability,
     Effect,
     Fragment,
@@ -391,7 +394,12 @@ def compile_gate(raw: Mapping[str, Json], at: SourceLocation, draft: CompileDraf
     if default is not None and default not in ids:
         next_action = did_you_mean(default, ids)
         draft.report.add("IL214", f"unknown option '{default}'", at / "defaultOption", next_action)
-    is_timed = default is not None and source.auto_advance_ms is not None
+    decide = _approvers(source, raw, at, draft)
+    then = source.decide.then if source.decide is not None else None
+    wait = source.auto_advance_ms
+    if decide is not None and then is not None and then.option is not None:
+        default, wait = then.option, decide.within_ms
+    is_timed = default is not None and wait is not None
     prerequisite = {"prerequisite": source.prerequisite} if source.prerequisite else {}
     return Gate(
         id=unique_id("gate", source.id, at, draft),
@@ -412,9 +420,63 @@ def compile_gate(raw: Mapping[str, Json], at: SourceLocation, draft: CompileDraf
         required=source.required,
         blocking=not is_timed if source.blocking is None else source.blocking,
         default_option=default,
-        auto_advance_ms=source.auto_advance_ms,
+        auto_advance_ms=wait,
+        decide=decide,
         extra={**unknown_fields(GateSource, raw), **prerequisite},
     )
+
+
+def _approvers(
+    source: GateSource, raw: Mapping[str, Json], at: SourceLocation, draft: CompileDraft
+) -> Approvers | None:
+    """Compile who decides a gate, and say what in it cannot hold."""
+    rule, at = source.decide, at / "decide"
+    if rule is None:
+        return None
+    then = rule.then or ThenSource()
+    for message, key in _undecidable(source, rule, then, raw["decide"]):
+        draft.report.add("IL227", message, at.key(key) if key else at)
+    if rule.at_least > len(rule.by):
+        message = f"atLeast is {rule.at_least}, and by lists {len(rule.by)}: one of them must be a group"
+        draft.report.add("IL228", message, at / "atLeast")
+    return Approvers(
+        by=rule.by,
+        at_least=rule.at_least,
+        not_by_starter=rule.not_by == "starter",
+        within_ms=_milliseconds(rule.within),
+        remind_ms=_milliseconds(rule.remind),
+        escalate_to=then.escalate,
+    )
+
+
+def _undecidable(
+    source: GateSource, rule: DecideSource, then: ThenSource, raw: Json
+) -> Iterator[tuple[str, str]]:
+    """Yield what is wrong with a decide block, and the key that it is about."""
+    written = raw if isinstance(raw, Mapping) else {}
+    for kind, entry in ((DecideSource, written), (ThenSource, written.get("then"))):
+        for name in unknown_fields(kind, entry):
+            yield f"unknown key '{name}' in decide", name if kind is DecideSource else "then"
+    for name in {name for name in rule.by if rule.by.count(name) > 1}:
+        yield f"'{name}' is listed twice", "by"
+    is_timed = source.default_option is not None and source.auto_advance_ms is not None
+    if source.blocking is False or (is_timed and source.blocking is None):
+        yield "a gate with decide does not answer itself; use within and then", ""
+    if then.option is not None and (source.blocking or source.default_option not in (None, then.option)):
+        yield "then.option contradicts blocking or defaultOption", "then"
+    if not source.required:
+        yield "a gate with decide cannot be optional", ""
+    if rule.then is not None and (then.escalate is None) is (then.option is None):
+        yield "then has one of escalate and option", "then"
+    if rule.then is not None and rule.within is None:
+        yield "then needs within", "then"
+    if then.option is not None and then.option not in [option.id for option in source.options]:
+        yield f"unknown option '{then.option}'", "then"
+
+
+def _milliseconds(duration: str | None) -> int | None:
+    units = {"s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
+    return int(duration[:-1]) * units[duration[-1]] if duration is not None else None
 
 
 def _compile_loop(raw: Mapping[str, Json], at: SourceLocation, draft: CompileDraft) -> Loop | None:

@@ -453,6 +453,21 @@ _TABLE: tuple[tuple[str, str, Severity, str, str], ...] = (
         "use a level of the assessment",
     ),
     (
+        "IL227",
+        "invalid decide block",
+        "error",
+        "The block that says who decides a checkpoint has an unknown key or option, or parts that do "
+        "not go together.",
+        "correct it as the message says",
+    ),
+    (
+        "IL228",
+        "more approvers than entries",
+        "warning",
+        "More people must agree than the list has entries, so that only a group among them can be enough.",
+        "name a group, list more people, or lower atLeast",
+    ),
+    (
         "IL301",
         "invalid condition",
         "error",

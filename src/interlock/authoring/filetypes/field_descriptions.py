@@ -222,6 +222,19 @@ _GATES: Mapping[type[Struct], Mapping[str, str]] = {
         "steps.",
         "autoAdvanceMs": "Milliseconds to wait for an answer; the next call after that takes "
         "`defaultOption`, unless the gate is blocking.",
+        "decide": "Who decides the gate, and by when; nobody else's answer counts.",
+    },
+    steps.DecideSource: {
+        "by": "Names and groups of principals (`interlock auth`). Only they answer the gate.",
+        "atLeast": "How many different people must choose the same option; 1 if absent.",
+        "notBy": "`starter`: whoever started the run does not count.",
+        "within": "How long they have from the showing of the question: a number and `s`, `m`, `h` or `d`.",
+        "remind": "How often they are reminded while it waits, in the same form.",
+        "then": "What follows if they do not decide in time; needs `within`.",
+    },
+    steps.ThenSource: {
+        "escalate": "A name or group that may answer as well from then on.",
+        "option": "The option that is taken then.",
     },
     steps.OptionSource: {
         "id": "What an answer names.",

@@ -28,6 +28,7 @@ Name = Annotated[str, Meta(min_length=1, extra_json_schema={"maxLength": 128})]
 Line = Annotated[str, Meta(extra_json_schema={"maxLength": 512})]
 Role = Annotated[str, Meta(extra_json_schema={"maxLength": 1024})]
 About = Annotated[str, Meta(extra_json_schema={"maxLength": 4096})]
+Duration = Annotated[str, Meta(pattern=r"^[1-9][0-9]*(s|m|h|d)$")]
 Iterations = Annotated[int, Meta(ge=1, le=1000)]
 
 
@@ -266,6 +267,24 @@ class OptionSource(Camel, frozen=True):
     effect: EffectSource = EffectSource()
 
 
+class ThenSource(Camel, frozen=True):
+    """What follows where the approvers of a gate do not decide in time: one of the two."""
+
+    escalate: NonEmpty | None = None
+    option: NonEmpty | None = None
+
+
+class DecideSource(Camel, frozen=True):
+    """Who decides a gate, and by when."""
+
+    by: Annotated[tuple[NonEmpty, ...], Meta(min_length=1)]
+    at_least: Annotated[int, Meta(ge=1)] = 1
+    not_by: Literal["starter"] | None = None
+    within: Duration | None = None
+    remind: Duration | None = None
+    then: ThenSource | None = None
+
+
 class GateSource(Camel, frozen=True):
     """A question that holds the run until it is answered."""
 
@@ -281,6 +300,7 @@ class GateSource(Camel, frozen=True):
     default_option: str | None = None
     auto_advance_ms: Annotated[int, Meta(ge=1)] | None = None
     checks: tuple[NonEmpty | CheckSource, ...] = ()
+    decide: DecideSource | None = None
 
 
 class ConditionSource(Camel, frozen=True):

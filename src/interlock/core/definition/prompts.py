@@ -14,6 +14,7 @@ from interlock.core.definition.program import Plan
 from interlock.core.definition.quoting import most_of_each, on_one_line, quoted
 from interlock.core.definition.workflow import (
     TERMINAL,
+    Approvers,
     Capability,
     Effect,
     Fragment,
@@ -241,6 +242,24 @@ def user_question(need: UserInput, scope: Scope) -> str:
     return f"{interpolate(need.question, scope)}{choice}"
 
 
+def approvers_text(rule: Approvers, default: str | None) -> str:
+    """Say who decides a gate, and by when (rule 27a)."""
+    many = f"{rule.at_least} of " if rule.at_least > 1 else ""
+    starter = ", not by whoever started the run" if rule.not_by_starter else ""
+    text = f"Decided by {many}{', '.join(rule.by)}{starter}. Nobody else's answer counts."
+    if rule.within_ms is None:
+        return text
+    then = f"; then by {rule.escalate_to} too" if rule.escalate_to else f"; then `{default}` is taken"
+    return f"{text} Within {duration(rule.within_ms)}{then if rule.escalate_to or default else ''}."
+
+
+def duration(milliseconds: int) -> str:
+    """Write a time as files do: a number and a unit."""
+    units = (("d", 86_400_000), ("h", 3_600_000), ("m", 60_000))
+    whole = (f"{milliseconds // size}{unit}" for unit, size in units if milliseconds % size == 0)
+    return next(whole, f"{milliseconds / 1000:g}s")
+
+
 def gate_prompt(gate: Gate, scope: Scope) -> str:
     """A gate's question with its options and what each does, for an agent that must ask the user."""
     lines = [question_text(gate.message, scope), ""]
@@ -248,6 +267,8 @@ def gate_prompt(gate: Gate, scope: Scope) -> str:
         about = f": {option.description}" if option.description else ""
         effect = f" (effect: {effect})" if (effect := effect_text(option.effect)) else ""
         lines.append(f"- `{option.id}` {option.label}{about}{effect}")
+    if gate.decide is not None:
+        return "\n".join([*lines, "", approvers_text(gate.decide, gate.default_option)])
     if not gate.blocking and gate.default_option is not None:
         seconds = (gate.auto_advance_ms or 0) / 1000
         lines += ["", f"Without an answer within {seconds:g} s, `{gate.default_option}` is taken."]

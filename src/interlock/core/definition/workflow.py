@@ -247,6 +247,17 @@ class Option(Value, frozen=True):
     effect: Effect = Effect()
 
 
+class Approvers(Value, frozen=True):
+    """Who decides a gate: names and groups, how many of them must agree, and what follows after a time."""
+
+    by: tuple[str, ...]
+    at_least: int = 1
+    not_by_starter: bool = False
+    within_ms: int | None = None
+    remind_ms: int | None = None
+    escalate_to: str | None = None
+
+
 class Gate(Value, frozen=True, tag="gate"):
     """A checkpoint: a question with options that must be answered before work goes on.
 
@@ -264,6 +275,7 @@ class Gate(Value, frozen=True, tag="gate"):
     auto_advance_ms: int | None = None
     bound_to: str | None = None
     place: str = ""
+    decide: Approvers | None = None
     extra: Mapping[str, Json] = {}
 
     def option(self, option_id: str) -> Option | None:

@@ -124,7 +124,7 @@ def kept_when_blocked(
     """Separate what a blocked call has sent for the next one from what is ignored, and say so (rule 19)."""
     later: set[str] = set()
     match need:
-        case NeedAnswer(gate=gate, key=key) if not waits_for_user(state, key, terms):
+        case NeedAnswer(gate=gate, key=key) if not waits_for_user(state, key, terms, gate):
             later.update(brought_with(plan, state, gate, variables))
         case NeedStep(step=step):
             later.update(name for name in variables if may_set(plan, state, step, name))
@@ -313,7 +313,9 @@ def _answer_gate(
 ) -> Decided | Refusal:
     if ack.step is not None:
         about = {"checkpoint": need.gate.id, "step": ack.step}
-        return Refusal(Code.DECISION_PENDING, {**about, **inbox_only(draft.state, need.key, ack.terms)})
+        return Refusal(
+            Code.DECISION_PENDING, {**about, **inbox_only(draft.state, need.key, ack.terms, need.gate)}
+        )
     decision = _decision_on(draft, need, ack)
     if isinstance(decision, Blocker) and draft.events and draft.policy.exits == "taken":
         draft.take(ack.variables)
@@ -364,8 +366,8 @@ def _decision_on(draft: Draft, need: NeedAnswer, ack: AcknowledgeStep) -> Decisi
     if decision is None and not gate.required:
         return None
     if decision is None:
-        return decision_missing(question, waits=waits_for_user(draft.state, need.key, ack.terms))
-    if not counts(decision, draft.state, need.key, ack.terms):
+        return decision_missing(question, waits=waits_for_user(draft.state, need.key, ack.terms, gate))
+    if not counts(decision, draft.state, need.key, ack.terms, gate):
         return decision_missing(question, waits=True)
     if gate.option(decision.option) is None:
         return unknown_option(question, decision.option)

@@ -33,10 +33,13 @@ def unanswered(
     if command.asks_by == "inbox" and command.terms.decisions != "user":
         return ()
     recorded = outcome.kept if isinstance(outcome, Refusal) else outcome.events
+    after = evolved(state, recorded)
     by_user, first = Decision("", command.asks_by), dict[str, Unanswered]()  # of each question, in order
     for asked in (*_reported(plan, state, recorded), *outcome.unanswered):
         is_answered = asked.question.digest in command.decisions
-        if not is_answered and counts(by_user, state, asked.key, command.terms):
+        found = find_gate(plan, after, asked.question.id)
+        gate = found.gate if found is not None else None
+        if not is_answered and counts(by_user, state, asked.key, command.terms, gate):
             first.setdefault(asked.question.id, asked)
     return tuple(first.values())
 

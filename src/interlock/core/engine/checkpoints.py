@@ -10,7 +10,7 @@ from interlock.core.definition.program import END, Plan
 from interlock.core.definition.workflow import Gate
 from interlock.core.engine.acknowledge import input_required
 from interlock.core.engine.claims import Walk, take_with_claims
-from interlock.core.engine.decisions import counts, inbox_only, resolved, undecided_gap
+from interlock.core.engine.decisions import counts, inbox_only, resolved, taken_in_time, undecided_gap
 from interlock.core.engine.draft import Draft
 from interlock.core.engine.gates import (
     FoundGate,
@@ -163,7 +163,9 @@ def resolve_checkpoint(plan: Plan, state: RunState, command: ResolveCheckpoint) 
     found = FoundGate(need.gate, "", need.confirms)
     answer = _decision(draft, need, command)
     if isinstance(answer, Refusal):
-        answer = replace(answer, about={**answer.about, **inbox_only(draft.state, need.key, command.terms)})
+        answer = replace(
+            answer, about={**answer.about, **inbox_only(draft.state, need.key, command.terms, need.gate)}
+        )
         return _with_showing(draft, need, answer, command)
     if answer is not None:  # a question that does not apply is dismissed unseen
         draft.show(need, _agent_of(draft.state, need.key))
@@ -282,7 +284,7 @@ def _chosen(draft: Draft, need: NeedAnswer, command: ResolveCheckpoint, option: 
     question = question_of(draft.plan, draft.state, gate, need.confirms)
     decided = command.decisions.get(question.digest)
     decision = decided or Decision(option, command.channel, command.client, command.note)
-    if not counts(decision, draft.state, need.key, command.terms):
+    if not counts(decision, draft.state, need.key, command.terms, gate):
         asked: dict[str, Json] = {"asked": True} if draft.state.declined_by(need.key) else {}
         about: dict[str, Json] = {"checkpoint": gate.id, **asked}
         return Refusal(Code.USER_MUST_DECIDE, about, unanswered=(Unanswered(need.key, question),))
@@ -302,7 +304,7 @@ def _auto_advanced(gate: Gate, elapsed: int) -> Decision | Refusal:
     if elapsed < least:
         about: dict[str, Json] = {"checkpoint": gate.id, "elapsed_ms": elapsed, "minimum_ms": least}
         return Refusal(Code.TIMER_RUNNING, about)
-    return Decision(gate.default_option or "", "server", note="the time to answer has passed")
+    return taken_in_time(gate)
 
 
 def resume_checkpoint(plan: Plan, state: RunState, command: ResumeWorker) -> Decided | Refusal:

@@ -14,7 +14,7 @@ from interlock.core.definition.workflow import Gate, Loop, Step, walk
 from interlock.core.engine.acknowledge import complete, input_required, learned, take_gaps, without_input
 from interlock.core.engine.decisions import inbox_only, reports, resolved, undecided_gap
 from interlock.core.engine.draft import Draft
-from interlock.core.engine.gates import FoundGate, loops_around, question_of, round_of
+from interlock.core.engine.gates import FoundGate, found_at, loops_around, question_of, round_of
 from interlock.core.engine.loops import ended_loop, goes_by
 from interlock.core.engine.requirements import Verdict, examine
 from interlock.core.engine.settle import consequences, next_event
@@ -232,7 +232,7 @@ class Walk:
         """Refuse to pass an unanswered gate, unless the mode or the user's enforcement says otherwise."""
         draft = self.draft
         if draft.state.active is not None:
-            return gate_open(draft.state, self.heading, self.terms)
+            return gate_open(draft.plan, draft.state, self.heading, self.terms)
         if not need.gate.required:
             draft.pass_optional(need)
             return None
@@ -257,7 +257,7 @@ class Walk:
             "question": question.text,
             **self.heading,
             **round_of(draft.state, need.key),
-            **inbox_only(draft.state, need.key, self.terms),
+            **inbox_only(draft.state, need.key, self.terms, need.gate),
         }
         return Refusal(Code.GATE_UNANSWERED, about)
 
@@ -346,12 +346,13 @@ def steps_ahead(plan: Plan, state: RunState) -> list[Step]:
     ]
 
 
-def gate_open(state: RunState, heading: Mapping[str, Json], terms: Terms) -> Refusal:
+def gate_open(plan: Plan, state: RunState, heading: Mapping[str, Json], terms: Terms) -> Refusal:
     """Refuse to move while a question is open."""
     assert state.open is not None
+    gate = found_at(plan, state, state.open.key).gate
     about = {"checkpoint": state.open.gate, "activity": state.activity, **heading}
     about |= round_of(state, state.open.key)
-    return Refusal(Code.DECISION_PENDING, {**about, **inbox_only(state, state.open.key, terms)})
+    return Refusal(Code.DECISION_PENDING, {**about, **inbox_only(state, state.open.key, terms, gate)})
 
 
 def _unclaimable(need: NeedStep, blocker: Blocker) -> Refusal:

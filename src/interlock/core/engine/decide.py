@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from interlock.core.definition.conditions import holds
 from interlock.core.definition.program import EnterLoop, Plan, RepeatLoop
 from interlock.core.engine.acknowledge import acknowledge, input_required, without_input
+from interlock.core.engine.approvals import approve, escalate
 from interlock.core.engine.asking import kept_with, unanswered, with_declines
 from interlock.core.engine.checkpoints import open_checkpoint, resolve_checkpoint, resume_checkpoint
 from interlock.core.engine.claims import gate_open
@@ -29,8 +30,10 @@ from interlock.core.run.commands import (
     AcknowledgeStep,
     AdvanceLoop,
     Answerable,
+    Approve,
     Command,
     EnterActivity,
+    Escalate,
     OpenCheckpoint,
     ResolveCheckpoint,
     ResolveGap,
@@ -100,7 +103,10 @@ def _under_terms(
     audit: Audit, state: RunState, command: Command, outcome: Decided | Refusal
 ) -> Decided | Refusal:
     """Record first the terms that the command was decided under, if they have changed."""
-    if isinstance(command, (StartRun, ResumeWorker, StartChild, ReturnChild, AbandonRun, ResolveGap)):
+    if isinstance(
+        command,
+        (StartRun, Approve, Escalate, ResumeWorker, StartChild, ReturnChild, AbandonRun, ResolveGap),
+    ):
         return outcome
     terms, asks_by = command.terms, None if isinstance(command, AdvanceLoop) else command.asks_by
     applied = e.TermsApplied(terms.decisions, terms.enforcement, state.preferences.autonomy, asks_by)
@@ -185,7 +191,7 @@ def outcome_of(plan: Plan, state: RunState, command: Command) -> Decided | Refus
     """Decide a command of a caller who cannot ask the user."""
     if (how := state.abandoned) is not None:
         return run_abandoned(how)
-    if isinstance(command, (StartRun, StartChild, ReturnChild, AbandonRun, ResolveGap)):
+    if isinstance(command, (StartRun, Approve, Escalate, StartChild, ReturnChild, AbandonRun, ResolveGap)):
         return _outcome(plan, state, command)
     sent = command.variables
     if (sent or command.reask) and (
@@ -229,6 +235,10 @@ def _outcome(plan: Plan, state: RunState, command: Command) -> Decided | Refusal
             return resolve_checkpoint(plan, state, command)
         case ResolveCheckpoint():
             return _keeping(resolve_checkpoint(plan, state, command), plan, state, command)
+        case Approve():
+            return approve(plan, state, command)
+        case Escalate():
+            return escalate(plan, state, command)
         case ResumeWorker():
             return _keeping(resume_checkpoint(plan, state, command), plan, state, command)
         case AdvanceLoop():
@@ -336,7 +346,7 @@ def _with_advice(
     plan: Plan, state: RunState, command: Command, outcome: Decided | Refusal
 ) -> Decided | Refusal:
     """Say which of the values that were kept can be sent in `reask`, where the tool has that parameter."""
-    if isinstance(command, (StartRun, StartChild, ReturnChild, AbandonRun, ResolveGap)):
+    if isinstance(command, (StartRun, Approve, Escalate, StartChild, ReturnChild, AbandonRun, ResolveGap)):
         return outcome
     if command.policy.exits == "claimed" and not isinstance(command, OpenCheckpoint):
         return outcome
@@ -400,6 +410,7 @@ def _start(plan: Plan, start: StartRun) -> Decided:
             policy=start.terms.decisions,
             enforcement=start.terms.enforcement,
             inherited=start.inherited,
+            by=start.by,
         )
     )
     parents, unfit = unowned(plan, RunState(), start.passed)
@@ -429,7 +440,7 @@ def _advance_loop(plan: Plan, state: RunState, command: AdvanceLoop) -> Decided 
         if not isinstance(bare, Refusal) or bare.code is not Code.LOOP_NOT_FOUND:
             return draft.decided()  # the loop was waiting, and these variables have ended it
     if draft.state.open is not None:
-        return gate_open(draft.state, {}, command.terms)
+        return gate_open(draft.plan, draft.state, {}, command.terms)
     if not isinstance(pending, (NeedLoop, NeedInput)) or pending.loop is None:
         about = {"pending_step": pending.step.id} if isinstance(pending, NeedStep) else {}
         return Refusal(Code.LOOP_NOT_FOUND, {"loop": command.loop, **about})

@@ -10,7 +10,7 @@ from interlock.core.definition.prompts import unset_in_effect
 from interlock.core.definition.workflow import Gate, Step, UserInput
 from interlock.core.engine.gates import question_of
 from interlock.core.run import events as e
-from interlock.core.run.channels import is_at_least, strength
+from interlock.core.run.channels import Channel, is_at_least, strength
 from interlock.core.run.commands import Decision, Terms
 from interlock.core.run.output import Output
 from interlock.core.run.preferences import Preferences
@@ -25,27 +25,35 @@ DECISION = "wr.decision"
 DECISION_REF = "wr.contracts.decision"
 
 
-def counts(decision: Decision, state: RunState, key: str, terms: Terms) -> bool:
+def counts(decision: Decision, state: RunState, key: str, terms: Terms, gate: Gate | None = None) -> bool:
     """Say whether this channel may answer the question; the mode outranks the policy.
 
     A user who was asked and did not answer is not answered for by a weaker channel. The server answers only
-    where the mode or the time that has passed says so.
+    where the mode or the time that has passed says so. A gate that names its approvers is theirs.
     """
-    if state.preferences.never_stops or decision.channel == "server":
+    if state.preferences.never_stops or decision.channel in ("server", "time"):
         return True
+    if gate is not None and gate.decide is not None:
+        return decision.channel == "approvers"
     declined = state.declined_by(key)
     is_too_weak = declined is not None and not is_at_least(decision.channel, strength(declined))
     return not is_too_weak and is_at_least(decision.channel, terms.weakest)
 
 
-def waits_for_user(state: RunState, key: str, terms: Terms) -> bool:
+def waits_for_user(state: RunState, key: str, terms: Terms, gate: Gate | None = None) -> bool:
     """Say whether nothing that the agent could send would answer the question."""
-    return not counts(Decision("", "agent"), state, key, terms)
+    return not counts(Decision("", "agent"), state, key, terms, gate)
 
 
-def inbox_only(state: RunState, key: str, terms: Terms) -> dict[str, Json]:
+def inbox_only(state: RunState, key: str, terms: Terms, gate: Gate | None = None) -> dict[str, Json]:
     """What a refusal says beside its names where only the user can answer: no surface then says how to."""
-    return {"inbox": True} if waits_for_user(state, key, terms) else {}
+    return {"inbox": True} if waits_for_user(state, key, terms, gate) else {}
+
+
+def taken_in_time(gate: Gate) -> Decision:
+    """The default of a gate, after its time."""
+    channel: Channel = "time" if gate.decide is not None else "server"
+    return Decision(gate.default_option or "", channel, note="the time to answer has passed")
 
 
 def reported(output: Output, client: str, *gate_ids: str) -> Decision | None:

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from interlock.core.definition.program import Plan
 from interlock.core.definition.workflow import Gate, Step
-from interlock.core.engine.decisions import given, resolved
+from interlock.core.engine.decisions import given, resolved, taken_in_time
 from interlock.core.engine.evolve import evolve, evolved
 from interlock.core.engine.gates import find_gate, is_expired, question_of, question_shown
 from interlock.core.engine.requirements import open_inputs
@@ -141,13 +141,12 @@ class Draft:
         if question_of(self.plan, self.state, gate, confirms).digest in self.decisions:
             return False
         agent = self.state.open.agent if self.state.open else ""
-        decision = Decision(gate.default_option or "", "server", note="the time to answer has passed")
         answer = resolved(
             self.plan,
             self.state,
             gate,
             key,
-            decision,
+            taken_in_time(gate),
             self.now,
             how="auto_advanced",
             confirms=confirms,

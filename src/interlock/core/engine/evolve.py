@@ -44,6 +44,7 @@ def evolve(state: RunState, event: e.Event) -> RunState:
                 policy=event.policy,
                 enforcement=event.enforcement,
                 inherited=event.inherited,
+                started_by=event.by,
             )
         case e.ContextSet():
             state = _with(state, event.delta)
@@ -64,6 +65,8 @@ def evolve(state: RunState, event: e.Event) -> RunState:
             return _resolved(state, event)
         case e.QuestionDeclined():
             return replace(state, declined={**state.declined, f"{state.activity}/{event.key}": event.channel})
+        case e.ApprovalGiven() | e.QuestionEscalated():
+            return _polled(state, event)
         case e.GatePassed():
             waived = (*state.waived, event.key) if event.because == "advisory" else state.waived
             passed = (*state.passed, event.key) if event.because == "condition" else state.passed
@@ -218,6 +221,16 @@ def _shown(state: RunState, event: e.QuestionShown) -> RunState:
     return replace(state, open=opened, yielded=_without_agent(state.yielded, event.agent), answers=answers)
 
 
+def _polled(state: RunState, event: e.ApprovalGiven | e.QuestionEscalated) -> RunState:
+    assert state.open is not None, "only an open question is answered or escalated"
+    poll = state.poll(state.open)
+    if isinstance(event, e.ApprovalGiven):
+        poll = poll.with_approval(event.approval)
+    else:
+        poll = replace(poll, escalated_to=event.to)
+    return replace(state, polls={**state.polls, f"{state.activity}/{event.key}": poll})
+
+
 def _asked(state: RunState) -> RunState:
     """Remember in every loop around it that the round has put or answered a question (rule 30)."""
     if all(frame.asked for frame in state.frames):
@@ -248,12 +261,14 @@ def _resolved(state: RunState, event: e.GateResolved) -> RunState:
     if by is not None and is_at_least(event.channel, strength(by)):
         answered_now = f"{state.activity}/{event.key}"
         declined = {key: channel for key, channel in declined.items() if key != answered_now}
+    polls = {path: poll for path, poll in state.polls.items() if path != f"{state.activity}/{event.key}"}
     opened = None if state.open is None or state.open.key == event.key else state.open
     chosen = {gate: answer for gate, answer in state.chosen.items() if gate != event.gate}
     chosen[event.gate] = Chosen(cut(event.option or "", MOST_SUMMARY, "…"), event.channel)
     answered = state.answered + 1
     asked = {key: shown for key, shown in state.asked.items() if key != event.key}
-    state = replace(state, open=opened, declined=declined, chosen=chosen, answered=answered, asked=asked)
+    state = replace(state, open=opened, declined=declined, polls=polls, chosen=chosen)
+    state = replace(state, answered=answered, asked=asked)
     state = _with_answer(state, event)
     if event.resumable:
         answer = Resolution(event.key, event.gate, event.option)

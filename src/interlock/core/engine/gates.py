@@ -249,7 +249,7 @@ def question_shown(
     agent: str = "",
 ) -> e.QuestionShown:
     """Return the event of putting a gate's question; the same words keep the time they were first put."""
-    question, opened = question_of(plan, state, gate, confirms), state.open
+    question, opened, rule = question_of(plan, state, gate, confirms), state.open, gate.decide
     if opened is not None and (opened.key, opened.shown) == (key, question.digest):
         now = opened.opened_at
     return e.QuestionShown(
@@ -262,4 +262,6 @@ def question_shown(
         surface=surface,
         agent=agent,
         unset=unset_in_question(plan.scope(state.variables), gate),
+        until=now + rule.within_ms if rule is not None and rule.within_ms is not None else 0,
+        remind_ms=(rule.remind_ms or 0) if rule is not None else 0,
     )

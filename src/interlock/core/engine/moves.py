@@ -132,7 +132,7 @@ def _moves(plan: Plan, state: RunState, pending: Awaited, terms: Terms, decision
             decided = decisions.get(question_of(plan, state, gate, pending.confirms).digest)
             options = (decided.option,) if decided else tuple(option.id for option in gate.options)
             begins = options if state.activity is None else ()  # to begin with one is to choose it
-            if decided is None and waits_for_user(state, key, terms):
+            if decided is None and waits_for_user(state, key, terms, gate):
                 text = f"Checkpoint '{gate.id}' waits for the user's own decision in the inbox."
                 answer = Move("respond_to_checkpoint", gate.id, reason=text)
                 shut = tuple(Move("transition", activity, reason=text) for activity in begins)

@@ -6,6 +6,7 @@ from msgspec import Struct
 
 from interlock.core.definition.program import AskGate, ConfirmStep, DoStep
 from interlock.core.definition.workflow import Effect, Gate, Step, UserInput
+from interlock.core.guard import approving
 from interlock.core.guard.audit import question_path
 from interlock.core.guard.hearing import I1, I2, I3, I4, Hearing, Verdict, confirmed_step
 from interlock.core.guard.rendered import entrance, gate_question, input_question, lacking
@@ -59,9 +60,10 @@ def resolved(hearing: Hearing, event: e.GateResolved) -> Verdict:
         yield I2(f"the answer to '{event.key}' is to another question than the variables make")
     if (event.how == "given") is not (asked.gate is None):
         yield I1(f"'{event.key}' is recorded as '{event.how}', and is a question of another kind")
-    if event.how in ("dismissed", "assumed", "auto_advanced") and event.channel != "server":
+    if event.how in ("dismissed", "assumed", "auto_advanced") and event.channel not in ("server", "time"):
         yield I1(f"'{event.key}' is recorded as '{event.how}', and was answered by '{event.channel}'")
-    if event.channel == "server":
+    yield from approving.decided(hearing, event, asked.gate)
+    if event.channel in ("server", "time"):
         yield from _without_user(hearing, event, asked)
     else:
         yield from _was_shown(hearing, event)
@@ -130,7 +132,7 @@ def _channel(hearing: Hearing, event: e.GateResolved) -> Verdict:
 
 def _came(hearing: Hearing, event: e.GateResolved) -> Verdict:
     """A user's answer is one that the call brought: by the digest of its question, or to its gate."""
-    if hearing.command is None or event.channel == "agent":
+    if hearing.command is None or event.channel in ("agent", "approvers"):
         return
     brought = set[tuple[str, str | None, Channel]]()
     if isinstance(hearing.command, Answerable):

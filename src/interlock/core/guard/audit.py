@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from interlock.core.definition.program import END
 from interlock.core.run import events as e
 from interlock.core.run.channels import Channel, is_at_least, strength
+from interlock.core.run.polls import Poll
 from interlock.core.run.preferences import Autonomy, DecisionPolicy, Enforcement, Preferences, SessionTerms
 from interlock.core.run.state import LastCheck, LoopDecision, Status
 from interlock.core.values import Json, Variables, merged
@@ -78,8 +79,9 @@ class Audit(Struct, frozen=True, omit_defaults=True):
     questions of its parent own. `path` are the activities that led here,
     `left_out` is what was left out of them. `terms` are the session's; `applied` those
     that the last command was decided under, which may be tighter, and `asks_by` the channel by which the user
-    could be asked. `declined` has the channel of each decline. `gaps` are the numbers of the open ones that
-    count, `users` of those that only the user closes.
+    could be asked. `declined` has the channel of each decline, `polls` the answers of named approvers to
+    questions that they have not decided; `started_by` is who started the run. `gaps` are the numbers of the
+    open ones that count, `users` of those that only the user closes.
     """
 
     status: Status | None = None
@@ -94,6 +96,8 @@ class Audit(Struct, frozen=True, omit_defaults=True):
     passed: tuple[str, ...] = ()
     waived: tuple[str, ...] = ()
     declined: Mapping[str, Channel] = {}
+    polls: Mapping[str, Poll] = {}
+    started_by: str = ""
     shown_by: Mapping[str, Ownership] = {}
     set_by: Mapping[str, Ownership] = {}
     inherited: tuple[str, ...] = ()
@@ -121,6 +125,12 @@ class Audit(Struct, frozen=True, omit_defaults=True):
         """The key of an item in the current rounds."""
         return f"{self.round}::{item_id}" if self.rounds else item_id
 
+    def poll(self, key: str) -> Poll:
+        """What approvers have answered to a question since it was last shown in other words."""
+        showing, poll = self.showings.get(key, Showing("", 0)), self.polls.get(question_path(self, key))
+        is_its = poll is not None and (poll.shown, poll.since) == (showing.digest, showing.at)
+        return poll if poll is not None and is_its else Poll(showing.digest, showing.at)
+
     def owner_of(self, root: str) -> str | None:
         """The question that owns a root, by activity and gate; None if it is free."""
         owners = itertools.chain(self.set_by.items(), self.shown_by.items())
@@ -132,7 +142,8 @@ def learn(audit: Audit, event: e.Event) -> Audit:
     match event:
         case e.RunStarted():
             started = SessionTerms(event.preferences, event.policy, event.enforcement)
-            return _under(replace(audit, status="in_progress", inherited=event.inherited), started)
+            begun = replace(audit, status="in_progress", inherited=event.inherited, started_by=event.by)
+            return _under(begun, started)
         case e.TermsApplied():
             applied = Applied(event.decisions, event.enforcement, event.autonomy, event.asks_by)
             return replace(audit, applied=applied)
@@ -159,6 +170,8 @@ def learn(audit: Audit, event: e.Event) -> Audit:
         case e.QuestionDeclined():
             declined = {**audit.declined, question_path(audit, event.key): event.channel}
             return replace(audit, declined=declined)
+        case e.ApprovalGiven() | e.QuestionEscalated():
+            return _polled(audit, event)
         case e.GatePassed():
             passed = (*audit.passed, event.key) if event.because == "condition" else audit.passed
             waived = (*audit.waived, event.key) if event.because == "advisory" else audit.waived
@@ -254,6 +267,16 @@ def _shown(audit: Audit, event: e.QuestionShown) -> Audit:
     return replace(audit, open=event.key, answers=answers)
 
 
+def _polled(audit: Audit, event: e.ApprovalGiven | e.QuestionEscalated) -> Audit:
+    """Note an answer of one of several people, or who else may answer; other words begin a new poll."""
+    poll = audit.poll(event.key)
+    if isinstance(event, e.ApprovalGiven):
+        poll = poll.with_approval(event.approval)
+    else:
+        poll = replace(poll, escalated_to=event.to)
+    return replace(audit, polls={**audit.polls, question_path(audit, event.key): poll})
+
+
 def _resolved(audit: Audit, event: e.GateResolved) -> Audit:
     path = question_path(audit, event.gate)
     before, earlier = merged(audit.variables, event.restores), audit.set_by.get(path)
@@ -270,10 +293,12 @@ def _resolved(audit: Audit, event: e.GateResolved) -> Audit:
     declined, asked = dict(audit.declined), question_path(audit, event.key)
     if asked in declined and is_at_least(event.channel, strength(declined[asked])):
         del declined[asked]
+    polls = {path: poll for path, poll in audit.polls.items() if path != asked}
     audit = replace(
         audit,
         open="" if audit.open == event.key else audit.open,
         declined=declined,
+        polls=polls,
         shown_by=shown_by,
         set_by=set_by,
     )

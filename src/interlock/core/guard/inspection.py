@@ -12,7 +12,8 @@ I1  Nothing goes past a required gate, confirmation or input without its own ans
 I2  What was shown is what was decided: an answer is to the question that the variables make, as shown before,
     and shown whole.
 I3  The channel is strong enough for the terms; never the agent's where the user declined or could be asked.
-    A user's answer came with the call, for the very question that it answers.
+    A user's answer came with the call, for the very question that it answers. A gate that names its
+    approvers is decided by as many of them as it wants, who agree, and not by who started the run.
 I4  What a question owns changes only by its answer, by effects and loops, or by a step declared to set it.
     What a question of the parent owns, no agent of a child changes, nor the names of a loop's round.
 I5  A step with a required output is completed with it, or with its gap; one with a check, after that
@@ -25,7 +26,7 @@ I9  Whatever is written has a plain name and its declared type.
 Nothing of `core.engine` is imported. Both share the definition with the places of its gates
 (`definition.program`), conditions (`definition.conditions`), rendering (`definition.prompts`), what a
 condition asks for by its absence (`variables.roots`), the list of conversions between types
-(`variables.typed_values`) and the events.
+(`variables.typed_values`), the events, and what approvers have answered (`run.polls`).
 Not judged here: the content of an output, what a command of a check really did, and who sat at a user's
 channel. A log does not tell what a call
 brought: that is judged before it is written.
@@ -36,9 +37,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from interlock.core.definition.program import Plan
-from interlock.core.guard import activities, answers, checking, passing, rounds, steps, writing
+from interlock.core.guard import activities, answers, approving, checking, passing, rounds, steps, writing
 from interlock.core.guard.audit import Audit, learn
-from interlock.core.guard.hearing import I1, I4, I6, I7, Hearing, Verdict, Violation
+from interlock.core.guard.hearing import I1, I3, I4, I6, I7, Hearing, Verdict, Violation
 from interlock.core.run import events as e
 from interlock.core.run.channels import is_at_least
 from interlock.core.run.commands import Command, StartRun
@@ -95,6 +96,10 @@ def _judged(hearing: Hearing, event: e.Event) -> Verdict:
             yield from answers.shown(hearing, event)
         case e.GateResolved():
             yield from answers.resolved(hearing, event)
+        case e.ApprovalGiven():
+            yield from approving.approved(hearing, event)
+        case e.QuestionEscalated():
+            yield from approving.escalated(hearing, event)
         case e.GatePassed():
             yield from passing.passed(hearing, event)
         case e.LoopEntered() | e.LoopIterated() | e.LoopLeft():
@@ -115,6 +120,8 @@ def _judged(hearing: Hearing, event: e.Event) -> Verdict:
             yield from writing.inherited(hearing, event.sets)
             yield from writing.by_agent(hearing, event.sets)
         case e.RunStarted():
+            if isinstance(hearing.command, StartRun) and event.by != hearing.command.by:
+                yield I3("a run is said to be started by somebody else")
             if isinstance(hearing.command, StartRun) and event.inherited != hearing.command.inherited:
                 yield I4("a child begins without what its parent's questions own")
         case _:

@@ -9,17 +9,20 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Literal, get_args
 
-Channel = Literal["elicitation", "console", "cli", "inbox", "agent", "server"]
+Channel = Literal["elicitation", "console", "cli", "inbox", "link", "approvers", "agent", "server", "time"]
 Strength = Literal["none", "agent", "client", "user"]  # the weakest first
 
 STRENGTHS: tuple[Strength, ...] = get_args(Strength)
 OF_CHANNEL: Mapping[str, Strength] = {
     "server": "none",  # nobody answered: a default, or an assumption of the mode
+    "time": "none",  # the option that a gate names for the case that its approvers do not decide in time
     "agent": "agent",
     "elicitation": "client",
     "console": "user",
     "cli": "user",
     "inbox": "user",
+    "link": "user",
+    "approvers": "user",  # several people, each by a channel of the user
 }
 
 

@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from interlock.core.run.channels import Channel, Strength
 from interlock.core.run.due_checks import CheckResult
 from interlock.core.run.output import Output
+from interlock.core.run.polls import Approver
 from interlock.core.run.preferences import (
     DECISIONS,
     ENFORCEMENT,
@@ -86,6 +87,7 @@ class StartRun(Struct, frozen=True):
     activity: str | None = None
     passed: Variables = {}
     inherited: tuple[str, ...] = ()
+    by: str = ""
 
 
 class AcknowledgeStep(Struct, frozen=True):
@@ -178,6 +180,28 @@ class ResolveCheckpoint(Struct, frozen=True):
     reask: Variables = {}
 
 
+class Approve(Struct, frozen=True):
+    """Answer an open gate that named people decide, as one of them (rule 27a)."""
+
+    policy: SurfacePolicy
+    now: int
+    channel: Channel
+    approver: Approver
+    gate: str
+    shown: str
+    option: str
+    note: str = ""
+
+
+class Escalate(Struct, frozen=True):
+    """Let the group that a gate names answer too: its approvers did not decide in time (rule 27a)."""
+
+    policy: SurfacePolicy
+    now: int
+    gate: str
+    shown: str
+
+
 class ResumeWorker(Struct, frozen=True):
     policy: SurfacePolicy
     now: int
@@ -243,6 +267,8 @@ Command: TypeAlias = (
     | EnterActivity
     | OpenCheckpoint
     | ResolveCheckpoint
+    | Approve
+    | Escalate
     | ResumeWorker
     | AdvanceLoop
     | StartChild

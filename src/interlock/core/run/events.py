@@ -9,6 +9,7 @@ from msgspec import Struct
 
 from interlock.core.definition.workflow import Capability
 from interlock.core.run.channels import Channel
+from interlock.core.run.polls import Approval
 from interlock.core.run.preferences import Autonomy, DecisionPolicy, Enforcement, Preferences, SessionTerms
 from interlock.core.run.reasons import Blocker, Category, Severity
 from interlock.core.run.state import Abandonment, CapabilityStatus, LoopDecision
@@ -35,6 +36,7 @@ class RunStarted(RunEvent, frozen=True, tag="run_started"):
     policy: DecisionPolicy = "auto"
     enforcement: Enforcement = "strict"
     inherited: tuple[str, ...] = ()  # what the parent passes on and its agent may not write
+    by: str = ""  # the principal who started it
 
 
 class TermsApplied(RunEvent, frozen=True, tag="terms_applied"):
@@ -104,7 +106,8 @@ class QuestionShown(RunEvent, frozen=True, tag="question_shown"):
 
     `at` is when it was first put in these words, `surface` where, `agent` the worker that yielded it.
     `input` says that it is a step's own question, which leaves the step pending. `unset` are the variables
-    that its texts lack, in never-stop mode only: elsewhere a question is whole.
+    that its texts lack, in never-stop mode only: elsewhere a question is whole. `until` is when its approvers
+    should have decided, `remind_ms` how often they are reminded.
     """
 
     key: str
@@ -117,6 +120,8 @@ class QuestionShown(RunEvent, frozen=True, tag="question_shown"):
     agent: str = ""
     input: bool = False
     unset: tuple[str, ...] = ()
+    until: int = 0
+    remind_ms: int = 0
 
 
 class GateResolved(RunEvent, frozen=True, tag="gate_resolved"):
@@ -160,6 +165,26 @@ class QuestionDeclined(RunEvent, frozen=True, tag="question_declined"):
     at: int
     channel: Channel
     client: str = ""
+
+
+class ApprovalGiven(RunEvent, frozen=True, tag="approval_given"):
+    """One of the people who decide a gate has answered; enough equal answers decide it (rule 27a)."""
+
+    key: str
+    gate: str
+    shown: str
+    approval: Approval
+    note: str = ""
+
+
+class QuestionEscalated(RunEvent, frozen=True, tag="question_escalated"):
+    """The approvers of a gate did not decide in time; from now on the members of `to` count as well."""
+
+    key: str
+    gate: str
+    shown: str
+    to: str
+    at: int
 
 
 class GatePassed(RunEvent, frozen=True, tag="gate_passed"):
@@ -351,6 +376,8 @@ Event: TypeAlias = (
     | QuestionShown
     | GateResolved
     | QuestionDeclined
+    | ApprovalGiven
+    | QuestionEscalated
     | GatePassed
     | GateResumed
     | LoopEntered

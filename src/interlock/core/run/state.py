@@ -10,6 +10,7 @@ from msgspec import Struct
 from interlock.core.definition.workflow import Capability
 from interlock.core.hashing import digest_of
 from interlock.core.run.channels import Channel
+from interlock.core.run.polls import Poll
 from interlock.core.run.preferences import DecisionPolicy, Enforcement, Preferences, SessionTerms
 from interlock.core.run.reasons import Severity
 from interlock.core.values import Json
@@ -171,7 +172,8 @@ class RunState(Struct, frozen=True, omit_defaults=True):
     answered in this visit, so that a token can say which of the answers its bearer has seen. `shown` is
     what questions own because they show or read it, `decided` what their answers have set (rule 26), by
     activity and gate; `declined` the questions that the user was asked and did not answer, on any branch
-    of the run, with the channel (rule 27); `waived` the gates that advisory enforcement let pass,
+    of the run, with the channel (rule 27); `polls` what approvers have answered so far, on any branch too;
+    `started_by` the principal who started the run; `waived` the gates that advisory enforcement let pass,
     `passed` those that a false condition did, which are judged again (rule 23). `yielded` are the answers
     that agents have yet to resume from, `resumed` the last that they did, by agent; `reported` are the
     outputs that came with claims or for a round of a loop, by step, and `unreported` the steps that were
@@ -199,6 +201,8 @@ class RunState(Struct, frozen=True, omit_defaults=True):
     asked: Mapping[str, str] = {}
     chosen: Mapping[str, Chosen] = {}
     declined: Mapping[str, Channel] = {}
+    polls: Mapping[str, Poll] = {}
+    started_by: str = ""
     waived: tuple[str, ...] = ()
     passed: tuple[str, ...] = ()
     done: tuple[str, ...] = ()
@@ -250,6 +254,12 @@ class RunState(Struct, frozen=True, omit_defaults=True):
     def declined_by(self, key: str) -> Channel | None:
         """Return the channel by which the user declined this question of the current activity, if at all."""
         return self.declined.get(f"{self.activity}/{key}")
+
+    def poll(self, opened: OpenGate) -> Poll:
+        """Return what approvers have answered to an open question since it was put in these words."""
+        poll = self.polls.get(f"{self.activity}/{opened.key}")
+        is_its = poll is not None and (poll.shown, poll.since) == (opened.shown, opened.opened_at)
+        return poll if poll is not None and is_its else Poll(opened.shown, opened.opened_at)
 
     def has_report(self, step: str) -> bool:
         """Say whether a step's output came with a claim, or the step was acknowledged by itself (rule 14)."""

@@ -16,11 +16,13 @@ from interlock.core.definition.workflow import Option
 from interlock.core.engine.gates import question_of, rounds_text
 from interlock.core.engine.requirements import open_inputs, unfit
 from interlock.core.run.channels import Channel
-from interlock.core.run.commands import ResolveCheckpoint, Terms
+from interlock.core.run.commands import Approve, ResolveCheckpoint, Terms
+from interlock.core.run.events import GateResolved
 from interlock.core.run.outcomes import NeedAnswer, NeedStep, Refusal
 from interlock.core.run.questions import Question
 from interlock.core.run.surface_policy import POLICIES
 from interlock.core.values import Json
+from interlock.ledger.decisions.approvals import Approving, approving
 from interlock.ledger.decisions.recorded import as_attempted, decision_key, imported_up_to
 from interlock.ledger.errors import LedgerError
 from interlock.ledger.ledger import Ledger
@@ -62,7 +64,8 @@ class WaitingQuestion(AskedQuestion, frozen=True, kw_only=True):
     """What a run waits for the user to say. Without options the answer is free text.
 
     In a loop, `name` also says which round and item it is about (rule 16).
-    `default` is the option that the agent's next call takes from `default_at` on (rule 24).
+    `default` is the option that the agent's next call takes from `default_at` on (rule 24). `decide` says who
+    decides it, where the gate names them (rule 27a).
     """
 
     ref: str
@@ -73,6 +76,7 @@ class WaitingQuestion(AskedQuestion, frozen=True, kw_only=True):
     since: int
     default: str = ""
     default_at: int = 0
+    decide: Approving | None = None
 
 
 def question_option(option: Option) -> QuestionOption:
@@ -145,7 +149,8 @@ def _asked(position: Position, terms: Terms) -> Iterator[WaitingQuestion]:
         if not gate.blocking and gate.default_option is not None:
             from_then = opened.opened_at + (gate.auto_advance_ms or 0)
             question = replace(question, default=gate.default_option, default_at=from_then)
-        yield replace(question, message=opened.text, shown=opened.shown)
+        decide = approving(gate, state, opened)
+        yield replace(question, message=opened.text, shown=opened.shown, decide=decide)
     if isinstance(pending, NeedStep):
         for asked in open_inputs(plan, as_attempted(state, position.loaded), pending.step, terms):
             yield _waiting(position, asked.question, asked.key, position.run.updated_at)
@@ -192,6 +197,9 @@ def decide_question(
         raise LedgerError("VALIDATION_ERROR", message, f"Options: {', '.join(options)}.")
     if not options and (instead := _unfit(position, question, option)):
         raise LedgerError("VALIDATION_ERROR", "This answer was not recorded.", instead)
+    if question.decide is not None:
+        _approve(ledger, position, question, option, note, channel)
+        return
     if position.state.open is not None and POLICIES[position.run.surface].exits == "claimed":
         _resolve(ledger, position, question, option, note, channel)
         return
@@ -202,6 +210,32 @@ def decide_question(
     commit.add(event, run=position.run.run)
     _announce(commit, position, question, option, channel)
     ledger.append(commit.finish(key))
+
+
+def _approve(
+    ledger: Ledger,
+    position: Position,
+    question: WaitingQuestion,
+    option: str,
+    note: str,
+    channel: Channel,
+) -> None:
+    """Record the answer of one of the people who decide a gate; it is decided once enough of them agree."""
+    commit, policy = Commit(position.rows(), ledger.principal, ledger.clock()), POLICIES[position.run.surface]
+    approver = ledger.approvers(ledger.principal)
+    answer = Approve(policy, commit.now, channel, approver, question.id, question.shown, option, note)
+    decided = position.decide_unasked(answer)
+    if isinstance(decided, Refusal):
+        assert question.decide is not None
+        message = f"'{ledger.principal}' does not decide '{question.id}'."
+        raise LedgerError("VALIDATION_ERROR", message, question.decide.text)
+    is_resolved = any(isinstance(event, GateResolved) for event in decided.events)
+    if is_resolved:
+        commit.add_node(position.run.run, position.node.node, decided.events, "advanced", decided.awaited)
+    for event in decided.events if not is_resolved else ():
+        commit.add(event, run=position.run.run, node=position.node.node)
+    _announce(commit, position, question, option, channel)
+    ledger.append(commit.finish())
 
 
 def _announce(

@@ -5,6 +5,8 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from interlock.core.definition.program import Plan
+from interlock.core.engine.approvals import quorum
+from interlock.core.engine.gates import find_gate
 from interlock.core.engine.requirements import questions_at
 from interlock.core.run.commands import Decision
 from interlock.core.run.events import GateResolved
@@ -76,3 +78,13 @@ def recorded_decisions(
                 client = principal if principal != loaded.session.owner else ""
                 decisions[question.digest] = Decision(event.option, event.channel, client, event.note)
     return decisions
+
+
+def approved(plan: Plan, state: RunState) -> dict[str, Decision]:
+    """Return the decision that the approvers of the open question have come to, by its digest."""
+    opened = state.open
+    found = find_gate(plan, state, opened.gate) if opened is not None and state.polls else None
+    if opened is None or found is None or found.gate.decide is None:
+        return {}
+    decision = quorum(found.gate.decide, state.poll(opened))
+    return {opened.shown: decision} if decision is not None else {}

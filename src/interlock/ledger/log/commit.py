@@ -26,7 +26,7 @@ from interlock.ledger.log.records import (
     NodeCreated,
     OutputAppended,
 )
-from interlock.ledger.outbox.announcements import Announcement, messages, of_entries
+from interlock.ledger.outbox.announcements import Announcement, messages, of_entries, timers
 from interlock.ledger.tokens.slots import unnamed
 from interlock.store.protocol import Changes, HandleRow, StartRow
 
@@ -178,7 +178,10 @@ class Commit:
             starts=starts,
             observations=rows.observations if self._before is None else {},
             contents=contents or {},
-            outbox=messages(row, [*of_entries(self._entries), *self._announced]),
+            outbox=[
+                *messages(row, [*of_entries(self._entries), *self._announced]),
+                *timers(row, self._entries),
+            ],
         )
 
 

@@ -14,13 +14,16 @@ from interlock.core.guard.audit import Audit, learn, learned
 from interlock.core.run.channels import Channel
 from interlock.core.run.events import (
     ActivityEntered,
+    ApprovalGiven,
     Event,
     PreferencesChanged,
     QuestionDeclined,
+    QuestionEscalated,
     RunCompleted,
     RunEvent,
     RunStarted,
 )
+from interlock.core.run.polls import Poll
 from interlock.core.run.preferences import SessionTerms
 from interlock.core.run.state import RunState
 from interlock.core.values import Json
@@ -49,6 +52,7 @@ from interlock.store.protocol import (
 )
 
 _encode = msgspec.json.Encoder().encode
+OF_THE_RUN = (QuestionDeclined, ApprovalGiven, QuestionEscalated)  # what holds on all branches
 
 
 class NodeState(Struct, frozen=True, array_like=True):
@@ -70,6 +74,7 @@ _node_state = LazyDecoder(NodeState)
 _state = LazyDecoder(_OnlyState)
 _change = LazyDecoder(PreferencesChanged)
 _declines = LazyDecoder(dict[str, Channel])
+_polls = LazyDecoder(dict[str, Poll])
 
 
 class StoredOutput(Struct, frozen=True, array_like=True):
@@ -135,8 +140,8 @@ def audited_state_of(node: NodeRow, mode: bytes | None = None) -> tuple[RunState
 
 
 def _stored_state(state: RunState, audit: Audit) -> bytes:
-    """Encode both for a row; what the user declined belongs to the run."""
-    state, audit = replace(state, declined={}), replace(audit, declined={})
+    """Encode both for a row; what the user declined and approvers answered belongs to the run."""
+    state, audit = replace(state, declined={}, polls={}), replace(audit, declined={}, polls={})
     items = [frame.items for frame in state.frames]
     if audit.variables != state.variables or [round_.items for round_ in audit.rounds] != items:
         return _encode(NodeState(state, audit, shared=False))
@@ -257,6 +262,8 @@ def apply(rows: Rows, logged: Logged) -> None:
             rows.session = replace(rows.session, title=titled.title)
         case SessionImported() as imported:
             rows.session = replace(rows.session, owner=imported.owner)
+            for number, run in rows.runs.items():  # what others have answered elsewhere counts here no more
+                rows.runs[number] = replace(run, polls="")
         case ObservationRecorded() as observation:
             rows.observations[observation.key] = observation.value
         case OutputAppended() as output:
@@ -308,14 +315,14 @@ def _apply_run_event(rows: Rows, event: Event, logged: Logged) -> None:
         rows.modes.append(ModeRow(rows.session.session_id, logged.node, logged.index, _encode(event)))
         _learn_at(rows, logged.node, event)
         return
-    if isinstance(event, QuestionDeclined) and logged.node in rows.nodes:
+    if isinstance(event, OF_THE_RUN) and logged.node in rows.nodes:
         assert logged.node is not None
         assert logged.run is not None
         state, audit = rows.states[logged.node], rows.audits[logged.node]
-        known = with_declines(state, audit, rows.runs[logged.run])
+        known = with_run_wide(state, audit, rows.runs[logged.run])
         rows.states[logged.node], rows.audits[logged.node] = known
         _learn_at(rows, logged.node, event)
-        _keep_declines(rows, logged.run, rows.states[logged.node])
+        _keep_run_wide(rows, logged.run, rows.states[logged.node])
         return
     if isinstance(event, (ActivityEntered, RunCompleted)):
         began = logged.index if isinstance(event, ActivityEntered) else rows.session.visit_index
@@ -323,18 +330,20 @@ def _apply_run_event(rows: Rows, event: Event, logged: Logged) -> None:
     rows.hold(logged.node, event)
 
 
-def with_declines(state: RunState, audit: Audit, run: RunRow) -> tuple[RunState, Audit]:
-    """Return both with the questions that the user declined on any branch of their run (rule 27)."""
+def with_run_wide(state: RunState, audit: Audit, run: RunRow) -> tuple[RunState, Audit]:
+    """Return both with what was declined or answered by approvers on any branch of their run (rule 27)."""
     declined = _declines.decode(run.declined) if run.declined else {}
-    if state.declined == declined == audit.declined:
+    polls = _polls.decode(run.polls) if run.polls else {}
+    if state.declined == declined == audit.declined and state.polls == polls == audit.polls:
         return state, audit
-    return replace(state, declined=declined), replace(audit, declined=declined)
+    return replace(state, declined=declined, polls=polls), replace(audit, declined=declined, polls=polls)
 
 
-def _keep_declines(rows: Rows, number: int, state: RunState) -> None:
+def _keep_run_wide(rows: Rows, number: int, state: RunState) -> None:
     declined = _encode(state.declined).decode() if state.declined else ""
-    if rows.runs[number].declined != declined:
-        rows.runs[number] = replace(rows.runs[number], declined=declined)
+    polls = _encode(state.polls).decode() if state.polls else ""
+    if (rows.runs[number].declined, rows.runs[number].polls) != (declined, polls):
+        rows.runs[number] = replace(rows.runs[number], declined=declined, polls=polls)
 
 
 def _learn_at(rows: Rows, node: int, event: Event) -> None:
@@ -348,10 +357,10 @@ def _create_node(rows: Rows, created: NodeCreated, logged: Logged) -> None:
     parent = rows.nodes[created.parent] if created.parent is not None else None
     before = rows.states[parent.node] if parent else RunState()
     known = rows.audits[parent.node] if parent else Audit()
-    before, known = with_declines(before, known, rows.runs[logged.run])
+    before, known = with_run_wide(before, known, rows.runs[logged.run])
     events = rows.release(created.node)
     state, audit = evolved(before, events), learned(known, events)
-    _keep_declines(rows, logged.run, state)
+    _keep_run_wide(rows, logged.run, state)
     body, outputs = _stored_state(state, audit), rows.take_outputs()
     is_step = created.edge != "checkpoint"
     above = parent.entries + rows.notes_towards(parent.node, None) if parent else 0

@@ -13,9 +13,11 @@ from msgspec.structs import replace
 from interlock.core.message import OCCASIONS, Occasion, Send
 from interlock.core.run.channels import is_at_least
 from interlock.core.run.events import GateResolved, QuestionShown, RunAbandoned, RunCompleted
+from interlock.ledger.decoders import LazyDecoder
 from interlock.ledger.log.chain import Entry
 from interlock.store.protocol import Changes, CommitRow, OutboxRow
 
+TIMER = ""  # the channel of what is done here and not sent
 Detail = Literal["link", "title", "question"]
 
 
@@ -40,6 +42,31 @@ class Announcement(Struct, frozen=True, omit_defaults=True):
     channel: str = ""
     by: str = ""
     status: str = ""
+    every: int = 0
+
+
+_announcement = LazyDecoder(Announcement)
+
+
+def announcement_in(row: OutboxRow) -> Announcement:
+    """Return what a row is about."""
+    return _announcement.decode(row.body)
+
+
+def timers(commit: CommitRow, entries: Sequence[Entry]) -> Iterator[OutboxRow]:
+    """Yield when the approvers of the questions that a commit puts are reminded, and when their time ends."""
+    for number, entry in enumerate(entries):
+        asked, run = entry.event, entry.run or 0
+        if not isinstance(asked, QuestionShown) or not (asked.until or asked.remind_ms):
+            continue
+        about = Announcement(asked.at, run, asked.gate, asked.key, asked.shown, every=asked.remind_ms)
+        body, now = msgspec.json.encode(about), commit.recorded_at
+        name = f"tmr_{sha256(commit.digest + number.to_bytes(4, 'big')).hexdigest()[:32]}"
+        if asked.until:
+            yield OutboxRow(commit.session_id, name, TIMER, "due", body, asked.until, now)
+        if asked.remind_ms:
+            due_at = asked.at + asked.remind_ms
+            yield OutboxRow(commit.session_id, f"{name}r", TIMER, "remind", body, due_at, now)
 
 
 def of_entries(entries: Sequence[Entry]) -> Iterator[tuple[Occasion, Announcement]]:
@@ -81,10 +108,11 @@ def messages(commit: CommitRow, announced: Sequence[tuple[Occasion, Announcement
 
 
 def addressed(changes: Changes, recipients: Mapping[str, Recipient]) -> Changes:
-    """Return what a command changes with its messages to those who want them; nothing is kept for nobody."""
+    """Return what a command changes with its messages to those who want them, and its timers."""
     if not changes.outbox:
         return changes
-    outbox = [
+    outbox = [row for row in changes.outbox if row.message_id.startswith("tmr_")]
+    outbox += [
         replace(message, channel=name)
         for message in changes.outbox
         for name, recipient in recipients.items()

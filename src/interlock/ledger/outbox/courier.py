@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from msgspec.structs import replace
 
 from interlock.core.message import Message, Undelivered
-from interlock.ledger.outbox.announcements import Recipient
+from interlock.ledger.outbox.announcements import TIMER, Recipient
 from interlock.store.protocol import OutboxRow, Store
 
 LEASE_MS = 60_000  # longer than any channel tries
@@ -28,7 +28,11 @@ def pause_after(tries: int) -> int:
 
 
 class Courier:
-    """Sends due messages. `write` puts one into words, or returns None if there is nothing left to say."""
+    """Sends due messages and does what is due.
+
+    `write` puts a message into words, or returns None if there is nothing left to say; `act` returns when a
+    timer is due next, or None.
+    """
 
     def __init__(
         self,
@@ -36,18 +40,18 @@ class Courier:
         clock: Callable[[], int],
         recipients: Callable[[], Mapping[str, Recipient]],
         write: Callable[[OutboxRow, Recipient], Message | None],
+        act: Callable[[OutboxRow], OutboxRow | None],
     ) -> None:
         self._store = store
         self._clock = clock
         self._recipients = recipients
         self._write = write
+        self._act = act
         self._busy = allocate_lock()
 
     def wake(self) -> None:
         """Send what is due, beside whatever else this process does."""
-        with self._store.reading() as reader:
-            is_due = bool(reader.due_messages(self._clock(), 1))
-        if is_due and self._busy.acquire(blocking=False):
+        if self._busy.acquire(blocking=False):
             start_new_thread(self._work, ())
 
     def _work(self) -> None:
@@ -82,17 +86,25 @@ class Courier:
 
     def _try(self, row: OutboxRow) -> None:
         try:
-            recipient = self._recipients().get(row.channel)
-            if recipient is None:
-                raise Undelivered(f"no channel '{row.channel}' is configured here")
-            message = self._write(row, recipient)
-            if message is not None:
-                recipient.send(message)
+            later = self._act(row) if row.channel == TIMER else None
+            if row.channel != TIMER:
+                self._send(row)
         except Exception as error:
             self._put_back(row, error)
             return
         with self._store.writing() as writer:
-            writer.drop_message(row)
+            if later is None:
+                writer.drop_message(row)
+            else:
+                writer.change_message(row, later)
+
+    def _send(self, row: OutboxRow) -> None:
+        recipient = self._recipients().get(row.channel)
+        if recipient is None:
+            raise Undelivered(f"no channel '{row.channel}' is configured here")
+        message = self._write(row, recipient)
+        if message is not None:
+            recipient.send(message)
 
     def _put_back(self, row: OutboxRow, error: Exception) -> None:
         reason = error.reason if isinstance(error, Undelivered) else f"{type(error).__name__}: {error}"

@@ -15,11 +15,11 @@ from interlock.core.definition.quoting import quoted
 from interlock.core.message import Link, Message, Occasion
 from interlock.core.run.channels import named
 from interlock.core.values import Json, cut
-from interlock.ledger.decisions.inbox import WaitingQuestion, questions
-from interlock.ledger.decoders import LazyDecoder
+from interlock.ledger.decisions.inbox import WaitingQuestion
 from interlock.ledger.ledger import Ledger
-from interlock.ledger.outbox.announcements import Announcement, Detail, Recipient
+from interlock.ledger.outbox.announcements import Announcement, Detail, Recipient, announcement_in
 from interlock.ledger.outbox.courier import Courier
+from interlock.ledger.outbox.timers import act, asked_in
 from interlock.ledger.queries.status import ref_of
 from interlock.store.protocol import OutboxRow, RunRow, SessionRow
 
@@ -34,8 +34,6 @@ HEADS: Mapping[Occasion, str] = {
     "ended": "A run has ended",
 }
 
-_announcement = LazyDecoder(Announcement)
-
 
 def equip(ledger: Ledger) -> Courier:
     """Let a ledger send what its outbox holds."""
@@ -43,20 +41,24 @@ def equip(ledger: Ledger) -> Courier:
     def write(row: OutboxRow, recipient: Recipient) -> Message | None:
         return message_of(ledger, row, recipient)
 
-    ledger.courier = Courier(ledger.store, ledger.clock, lambda: ledger.settings.recipients, write)
-    return ledger.courier
+    courier = Courier(
+        ledger.store, ledger.clock, lambda: ledger.settings.recipients, write, lambda row: act(ledger, row)
+    )
+    ledger.courier = lambda: courier
+    return courier
 
 
 def message_of(ledger: Ledger, row: OutboxRow, recipient: Recipient) -> Message | None:
     """Put a message into words; None if its session is gone, or its question no longer waits."""
-    about: Announcement = _announcement.decode(row.body)
+    about = announcement_in(row)
     with ledger.store.reading() as reader:
         session = reader.session(row.session_id)
         run = reader.run(row.session_id, about.run)
     if session is None or run is None:
         return None
     occasion: Occasion = msgspec.convert(row.kind, Occasion)
-    question = _waiting(ledger, session, about) if occasion in ASKING else None
+    own = ledger.of(session.owner)
+    question = asked_in(own, row.session_id, about) if occasion in ASKING else None
     if occasion in ASKING and question is None:
         return None
     url = _address(ledger.settings.console_url, session, about)
@@ -67,11 +69,6 @@ def message_of(ledger: Ledger, row: OutboxRow, recipient: Recipient) -> Message 
         title = f"{title}: {question.name if question else about.gate or run.workflow_id}"
     data = _data(session, run, about, question, recipient.detail)
     return Message(row.message_id, occasion, about.at, title[:MOST_OF_TITLE], text, url, _links(url), data)
-
-
-def _waiting(ledger: Ledger, session: SessionRow, about: Announcement) -> WaitingQuestion | None:
-    waiting = questions(ledger.of(session.owner), session)
-    return next((each for each in waiting if (each.key, each.shown) == (about.key, about.shown)), None)
 
 
 def _address(console: str, session: SessionRow, about: Announcement) -> str:
@@ -96,6 +93,8 @@ def _lines(
         for option in question.options:
             effect = f" ({option.effect})" if option.effect else ""
             yield f"- {option.label}{effect}"
+    if question is not None and question.decide is not None and detail != "link":
+        yield question.decide.text
     if about.channel:
         chosen = f"{about.option} " if about.option and detail != "link" else ""
         by = f", {about.by}" if about.by and detail != "link" else ""
@@ -126,6 +125,8 @@ def _data(
             data[name] = value
     if question is not None:
         data |= {"question": question.id, "node": question.node, "name": question.name}
+        if question.decide is not None:
+            data["decide"] = msgspec.to_builtins(question.decide)
         if detail == "question":
             data["text"] = question.message
             data["options"] = msgspec.to_builtins(question.options)

@@ -13,10 +13,10 @@ from interlock.core.run.notices import Notice, of_mode
 from interlock.core.run.preferences import Preferences, stricter
 from interlock.core.run.state import RunState
 from interlock.core.run.surface_policy import EXECUTION
-from interlock.ledger.decisions.recorded import imported_up_to, recorded_decisions
+from interlock.ledger.decisions.recorded import approved, imported_up_to, recorded_decisions
 from interlock.ledger.errors import LedgerError, not_healthy, other_time_line, unknown_node, unknown_session
 from interlock.ledger.log.health import damage, intact
-from interlock.ledger.log.projection import audited_state_of, kept_at, state_of, with_declines
+from interlock.ledger.log.projection import audited_state_of, kept_at, state_of, with_run_wide
 from interlock.ledger.runs.drift import DriftCheck
 from interlock.ledger.runs.pinned_workflows import Pins
 from interlock.ledger.runs.position import Position, subject_of, tip_of
@@ -217,7 +217,7 @@ class Positions:
         if not intact(node.state, node.state_digest):
             raise not_healthy(session_id, "a node's state does not match its digest")
         plan = self.pins.plan(self.content, run.workflow_hash)
-        state, audit = with_declines(*audited_state_of(node, loaded.mode), run)
+        state, audit = with_run_wide(*audited_state_of(node, loaded.mode), run)
         if run.status == "abandoned" and state.abandoned is None:
             with self.store.reading() as reader:
                 tip = reader.node(session_id, tip_of(loaded.session, run))
@@ -230,12 +230,13 @@ class Positions:
             state = replace(state, preferences=stricter(recorded, self.own_mode))
         kept = kept_at(loaded.blocked)
         position = Position(loaded, node, run, plan, state, audit, recorded, kept, handle=handle)
+        agreed = approved(plan, state)
         if not loaded.decisions:
-            return position
+            return replace(position, decisions=agreed) if agreed else position
         with self.store.reading() as reader:
             imported = imported_up_to(reader, session_id)
         decisions = recorded_decisions(plan, state, position.awaited, loaded, imported)
-        return replace(position, decisions=decisions)
+        return replace(position, decisions={**decisions, **agreed})
 
     def standing(self, position: Position) -> tuple[Notice, ...]:
         """Return what every read of a run says while it holds: answers, drift, a mode not recommended."""

@@ -7,15 +7,19 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Sequence
+import time
+from collections.abc import Mapping, Sequence
 from hashlib import sha256
 from pathlib import Path
+from typing import Any
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from interlock.authoring.sources.atomic_write import replace_file
 from interlock.core.principals import LOCAL, Principal, Role
+from interlock.core.run.polls import Approver
 from interlock.store.sqlite.lock import locked
 
 PREFIX = "ilk_"
@@ -41,22 +45,40 @@ class AccessToken(Struct, frozen=True):
     made_at: int
 
 
+class Delegated(Struct, frozen=True):
+    """Who answers in whose place, until when."""
+
+    of: str
+    to: str
+    until: int
+
+
+class PrincipalsFile(Struct, frozen=True, forbid_unknown_fields=True):
+    """Everybody who has a token, the groups that gates may name, and who stands in for whom."""
+
+    tokens: tuple[AccessToken, ...] = ()
+    groups: Mapping[str, tuple[str, ...]] = {}
+    delegated: tuple[Delegated, ...] = ()
+
+
 class AccessTokens:
     """The file of hashes. A change by another process is seen at the next look."""
 
     def __init__(self, data_dir: Path) -> None:
         self.path = data_dir / "keys" / "principals.json"
         self._seen: tuple[int, int, int] | None = None
+        self._file = PrincipalsFile()
         self._by_hash: dict[str, AccessToken] = {}
 
     def all(self) -> Sequence[AccessToken]:
         """Return everyone who has a token, by name."""
-        return sorted(self._current().values(), key=lambda token: token.name)
+        return sorted(self.read().tokens, key=lambda token: token.name)
 
     def principal_of(self, token: str) -> Principal | None:
         """Return whom a token was given to; nobody, if the file is gone, empty or damaged."""
         try:
-            known = self._current().get(_hash(token))
+            self.read()
+            known = self._by_hash.get(_hash(token))
         except PrincipalsDamaged:
             return None
         return Principal(known.name, known.role) if known is not None else None
@@ -73,7 +95,9 @@ class AccessTokens:
             tokens = self.all()
             if any(token.name == name for token in tokens):
                 raise InvalidPrincipal(f"'{name}' has a token already; revoke it first")
-            self._write([*tokens, AccessToken(name, role, _hash(secret), now)])
+            if name in self.read().groups:
+                raise InvalidPrincipal(f"'{name}' is a group")
+            self._write(tokens=(*tokens, AccessToken(name, role, _hash(secret), now)))
         return secret
 
     def revoke(self, name: str) -> bool:
@@ -81,31 +105,69 @@ class AccessTokens:
         with locked(self._lock()):
             tokens = self.all()
             kept = [token for token in tokens if token.name != name]
-            self._write(kept)
+            self._write(tokens=tuple(kept))
         return len(kept) < len(tokens)
 
-    def _current(self) -> dict[str, AccessToken]:
+    def set_group(self, name: str, members: Sequence[str]) -> None:
+        """Say who belongs to a group; without members there is no such group any more."""
+        for each in (name, *members):
+            if not NAME.fullmatch(each) and each not in TAKEN:
+                raise InvalidPrincipal(
+                    f"'{each}' is not a name: use up to 64 of a-z, 0-9, '.', '_', '@', '-'"
+                )
+        with locked(self._lock()):
+            file = self.read()
+            if name in TAKEN or any(token.name == name for token in file.tokens):
+                raise InvalidPrincipal(f"'{name}' is a principal")
+            others = {known: listed for known, listed in file.groups.items() if known != name}
+            self._write(groups={**others, name: tuple(members)} if members else others)
+
+    def delegate(self, of: str, to: str, until: int, now: int) -> None:
+        """Let one principal answer in another's place for a time; what has ended is forgotten."""
+        if of == to:
+            raise InvalidPrincipal("name two different principals")
+        with locked(self._lock()):
+            current = (each for each in self.read().delegated if each.until > now and each.of != of)
+            added = (Delegated(of, to, until),) if until > now else ()
+            self._write(delegated=(*current, *added))
+
+    def approver(self, name: str) -> Approver:
+        """Return who a principal is to a gate that names its approvers; with a damaged file only a name."""
+        try:
+            file = self.read()
+        except PrincipalsDamaged:
+            return Approver(name)
+        now = time.time_ns() // 1_000_000
+        away = (each.of for each in file.delegated if each.to == name and each.until > now)
+        return Approver(name, _groups(file, name), tuple(Approver(of, _groups(file, of)) for of in away))
+
+    def read(self) -> PrincipalsFile:
+        """Read the file again if it has changed; without one nobody is known."""
         try:
             status = os.stat(self.path)
             stamp = status.st_ino, status.st_mtime_ns, status.st_size
             if stamp != self._seen:
-                tokens = msgspec.json.decode(self.path.read_bytes(), type=list[AccessToken])
-                self._by_hash, self._seen = {token.sha256: token for token in tokens}, stamp
+                self._file = msgspec.json.decode(self.path.read_bytes(), type=PrincipalsFile)
+                self._by_hash, self._seen = {token.sha256: token for token in self._file.tokens}, stamp
         except FileNotFoundError:
-            return {}
+            self._file, self._by_hash, self._seen = PrincipalsFile(), {}, None
         except (OSError, ValueError) as error:  # text that is not UTF-8 is no DecodeError
             raise PrincipalsDamaged(
                 f"{self.path} cannot be read ({error}): restore it, or remove it and give out new tokens"
             ) from error
-        return self._by_hash
+        return self._file
 
     def _lock(self) -> Path:
         self.path.parent.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         self.path.parent.mkdir(exist_ok=True, mode=0o700)
         return self.path.with_suffix(".lock")
 
-    def _write(self, tokens: Sequence[AccessToken]) -> None:
-        replace_file(self.path, msgspec.json.encode(tokens), durable=True)
+    def _write(self, **changed: Any) -> None:
+        replace_file(self.path, msgspec.json.encode(replace(self.read(), **changed)), durable=True)
+
+
+def _groups(file: PrincipalsFile, name: str) -> tuple[str, ...]:
+    return tuple(group for group, members in file.groups.items() if name in members)
 
 
 def _hash(token: str) -> str:

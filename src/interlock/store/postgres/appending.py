@@ -29,7 +29,7 @@ MOVED = (
 SET_RUN = (
     "ON CONFLICT (session_id, run) DO UPDATE SET status = excluded.status, tip = excluded.tip,"
     " updated_at = excluded.updated_at, awaiting = excluded.awaiting,"
-    " late_notes = excluded.late_notes, declined = excluded.declined"
+    " late_notes = excluded.late_notes, declined = excluded.declined, polls = excluded.polls"
 )
 ON_CONFLICT = {"runs": SET_RUN, "contents": "ON CONFLICT (digest) DO NOTHING"}
 

@@ -147,7 +147,19 @@ CREATE TABLE outbox (
 CREATE INDEX outbox_due ON outbox (due_at) WHERE state = 'waiting';
 """
 
-MIGRATIONS: tuple[str, ...] = (FIRST, BLOCKED, BY_TIME, LATE_NOTES, DECLINED, LINES, REMOVED_HEADS, OUTBOX)
+POLLS = "ALTER TABLE runs ADD COLUMN polls text NOT NULL DEFAULT '';"
+
+MIGRATIONS: tuple[str, ...] = (
+    FIRST,
+    BLOCKED,
+    BY_TIME,
+    LATE_NOTES,
+    DECLINED,
+    LINES,
+    REMOVED_HEADS,
+    OUTBOX,
+    POLLS,
+)
 
 # Part of every statement that writes: an older version never writes to tables that a newer one has migrated.
 IS_KNOWN = f"NOT EXISTS (SELECT FROM interlock_schema WHERE version > {len(MIGRATIONS)})"

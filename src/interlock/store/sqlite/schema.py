@@ -144,7 +144,19 @@ CREATE UNIQUE INDEX outbox_key ON outbox (session_id, message_id, channel);
 CREATE INDEX outbox_due ON outbox (due_at) WHERE state = 'waiting';
 """
 
-MIGRATIONS: tuple[str, ...] = (FIRST, BY_STATUS, BY_TIME, LATE_NOTES, DECLINED, LINES, REMOVED_HEADS, OUTBOX)
+POLLS = "ALTER TABLE runs ADD COLUMN polls TEXT NOT NULL DEFAULT '';"
+
+MIGRATIONS: tuple[str, ...] = (
+    FIRST,
+    BY_STATUS,
+    BY_TIME,
+    LATE_NOTES,
+    DECLINED,
+    LINES,
+    REMOVED_HEADS,
+    OUTBOX,
+    POLLS,
+)
 
 TABLES = (
     "commits",

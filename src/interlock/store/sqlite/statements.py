@@ -80,7 +80,8 @@ SET_INDEXED = (
     "UPDATE sessions SET unindexed = 0, recent_at = updated_at WHERE session_id = ? AND head_index = ?"
 )
 SET_RUN = (
-    "UPDATE runs SET status = ?, tip = ?, updated_at = ?, awaiting = ?, late_notes = ?, declined = ?"
+    "UPDATE runs SET status = ?, tip = ?, updated_at = ?, awaiting = ?, late_notes = ?, declined = ?,"
+    " polls = ?"
     " WHERE session_id = ? AND run = ?"
 )
 ON_PATH = [name for name in NodeRow.__struct_fields__ if name not in NOT_ON_PATH]
@@ -379,8 +380,9 @@ class SqliteWriter(SqliteReader, PortableWrites):
         self._add_rows(changes.nodes, changes.blocked, changes.modes)
         self._run(ADD_COMMIT, *astuple(changes.commit))
         for run in changes.runs:
-            changed = (run.status, run.tip, run.updated_at, run.awaiting, run.late_notes, run.declined)
-            self._run(SET_RUN, *changed, run.session_id, run.run)
+            changed = (run.status, run.tip, run.updated_at, run.awaiting)
+            run_wide = (run.late_notes, run.declined, run.polls)
+            self._run(SET_RUN, *changed, *run_wide, run.session_id, run.run)
             if self._connection.changes() == 0:
                 self._run(ADD_RUN, *astuple(run))
         for handle in changes.handles:

@@ -122,7 +122,9 @@ def pending_of(view: View) -> Pending | None:
 def _waits_for_user(view: View) -> bool:
     if any(blocker.waits_for_user for blocker in view.blockers):
         return True
-    return isinstance(view.awaited, NeedAnswer) and waits_for_user(view.state, view.awaited.key, view.terms)
+    if not isinstance(view.awaited, NeedAnswer):
+        return False
+    return waits_for_user(view.state, view.awaited.key, view.terms, view.awaited.gate)
 
 
 def _reportable(view: View) -> dict[str, Json]:

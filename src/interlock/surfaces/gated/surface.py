@@ -219,7 +219,7 @@ class GatedSurface(LedgerSurface):
             return of_refusal(refusal, words(refusal), progress.token)
         position = progress.position
         terms = self.ledger.terms(position.state)
-        inbox = [gate.id for gate in pending if waits_for_user(position.state, gate.id, terms)]
+        inbox = [gate.id for gate in pending if waits_for_user(position.state, gate.id, terms, gate)]
         resolve = "Resolve each by calling respond_checkpoint with the current session_token:"
         if inbox:
             resolve = "The user must open the inbox (interlock inbox) and decide them:"

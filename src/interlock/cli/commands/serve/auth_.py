@@ -9,7 +9,18 @@ import click
 import msgspec
 
 from interlock.cli.options import config_of, data_dir_option, json_option
-from interlock.cli.screen import CHECK_FAILED, NOT_FOUND, USAGE, age, inform, print_json, say, stop, table
+from interlock.cli.screen import (
+    CHECK_FAILED,
+    NOT_FOUND,
+    USAGE,
+    age,
+    clock,
+    inform,
+    print_json,
+    say,
+    stop,
+    table,
+)
 from interlock.core.principals import Role
 from interlock.ledger.tokens.access_tokens import AccessTokens, InvalidPrincipal, PrincipalsDamaged
 
@@ -26,7 +37,7 @@ class AuthCommands(click.Group):
 
 @click.group(cls=AuthCommands)
 def command() -> None:
-    """Give, list and revoke tokens for callers over HTTP."""
+    """Give, list and revoke tokens for callers over HTTP, and name groups of them."""
 
 
 @command.command(epilog="Example: interlock auth add ada --role approver")
@@ -64,6 +75,38 @@ def list_(data_dir: str | None, as_json: bool) -> None:
     table(rows, [("accent", "plain", "quiet")] * len(rows))
     if not rows:
         inform("Nobody has a token. Make one with `interlock auth add NAME`.")
+
+
+@command.command(epilog="Example: interlock auth group release-leads ada ben")
+@click.argument("name")
+@click.argument("members", nargs=-1)
+@data_dir_option
+def group(name: str, members: tuple[str, ...], data_dir: str | None) -> None:
+    """Say who belongs to a group that gates may name; without members it is removed."""
+    try:
+        AccessTokens(config_of(data_dir).folder).set_group(name, members)
+    except InvalidPrincipal as error:
+        stop(USAGE, f"{error}. See `interlock auth --help`.")
+    say(f"{name}: {', '.join(members) or 'removed'}")
+
+
+@command.command(epilog="Example: interlock auth groups")
+@json_option
+@data_dir_option
+def groups(data_dir: str | None, as_json: bool) -> None:
+    """List the groups, and who stands in for whom."""
+    file = AccessTokens(config_of(data_dir).folder).read()
+    if as_json:
+        print_json(
+            {"groups": msgspec.to_builtins(file.groups), "delegated": msgspec.to_builtins(file.delegated)}
+        )
+        return
+    for name, members in sorted(file.groups.items()):
+        say(f"{name}: {', '.join(members)}")
+    for each in file.delegated:
+        say(f"{each.to} stands in for {each.of} until {clock(each.until)}")
+    if not file.groups:
+        inform("There are no groups. Make one with `interlock auth group NAME MEMBER…`.")
 
 
 @command.command(epilog="Example: interlock auth revoke ada")

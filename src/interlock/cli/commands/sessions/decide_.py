@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import click
 
 from interlock.cli.commands.sessions.inbox_ import show_question
@@ -13,6 +15,8 @@ from interlock.ledger.decisions.inbox import WaitingQuestion, decide_question, q
 from interlock.ledger.errors import LedgerError
 from interlock.ledger.ledger import Ledger
 
+TOKEN = "INTERLOCK_TOKEN"
+
 
 @click.command(epilog='Example: interlock decide hmc3gzdk accept --note "seen on staging"')
 @session_argument
@@ -20,6 +24,7 @@ from interlock.ledger.ledger import Ledger
 @click.option("--run", metavar="RUN", help="Which run, by its id, if several wait.")
 @click.option("--gate", metavar="GATE", help="Which gate, if several wait.")
 @click.option("--node", type=int, metavar="NODE", help="Which branch, if several of a run wait at one gate.")
+@click.option("--as", "approver", metavar="NAME", help="Answer as this principal; asks for its token.")
 @click.option("--note", default="", metavar="TEXT", help="A remark to record with the decision.")
 @owner_option
 @with_ledger
@@ -30,6 +35,7 @@ def command(
     run: str | None,
     gate: str | None,
     node: int | None,
+    approver: str | None,
     note: str,
     owner: str,
 ) -> None:
@@ -53,10 +59,22 @@ def command(
     question = _only(waiting, ref)
     show_question(question)
     answer = _answer(question, option)
-    require_pin(ledger)
+    if approver is None:
+        require_pin(ledger)
+    else:
+        ledger = ledger.of(ledger.owner, _identified(ledger, approver))
     decide_question(ledger, question, answer, note)
     say(f"{question.id}: {line_of(answer)}")
     inform("Recorded. The agent continues with its next call.")
+
+
+def _identified(ledger: Ledger, name: str) -> str:
+    """Return the principal that a person is, by its token; the name alone proves nothing."""
+    token = os.environ.get(TOKEN) or click.prompt(f"Token of {name}", hide_input=True, err=True)
+    principal = ledger.principal_of(token)
+    if principal is None or principal.name != name or not principal.decides:
+        stop(CHECK_FAILED, f"This is not the token of an approver called {name}.")
+    return name
 
 
 def _only(waiting: list[WaitingQuestion], ref: str) -> WaitingQuestion:

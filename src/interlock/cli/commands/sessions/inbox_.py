@@ -77,5 +77,10 @@ def show_question(question: WaitingQuestion, *, among_others: bool = False) -> N
         under = INDENT + " " * (widest + 2)
         text = paragraph(line_of(option.label + description + effect), under).removeprefix(under)
         say(f"{INDENT}{paint(option.id.ljust(widest), 'accent')}  {text}")
-    if question.default:
+    if question.decide is not None:
+        say(paragraph(line_of(question.decide.text), INDENT))
+    if question.decide is not None and question.decide.until:
+        then = f"; then {question.decide.then}" if question.decide.then else ""
+        say(f"{INDENT}Until {clock(question.decide.until)}{then}.")
+    elif question.default:
         say(f"{INDENT}Without an answer: {question.default}, from {clock(question.default_at)} on.")

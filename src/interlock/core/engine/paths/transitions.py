@@ -62,7 +62,7 @@ def _is_unset(pending: Awaited) -> bool:
 def outstanding(plan: Plan, state: RunState, command: EnterActivity) -> tuple[Refusal, ...]:
     """Return what keeps the run in its activity as the variables are now, up to the first gate."""
     if state.active is not None:
-        return (gate_open(state, {}, command.terms),)
+        return (gate_open(plan, state, {}, command.terms),)
     return Outlook(Draft(plan, state, command.policy, command.now), command).look()
 
 
@@ -70,7 +70,7 @@ def _entered(draft: Draft, command: EnterActivity) -> Refusal | None:
     state, workflow, target = draft.state, draft.plan.workflow, command.target
     draft.take_expired_open()
     if draft.state.active is not None:
-        return gate_open(draft.state, {"target": target}, command.terms)
+        return gate_open(draft.plan, draft.state, {"target": target}, command.terms)
     if not workflow.is_end(target) and workflow.activity(target) is None:
         listed = [activity.id for activity in workflow.activities]
         return Refusal(Code.ACTIVITY_NOT_FOUND, {"target": target, "activities": listed})
@@ -191,7 +191,7 @@ def _take(draft: Draft, command: EnterActivity) -> Refusal | None:
         draft.record(*without_input(draft, pending))
         pending = draft.skip_optional()
     if draft.state.open is not None:
-        return gate_open(draft.state, {"target": target}, command.terms)
+        return gate_open(draft.plan, draft.state, {"target": target}, command.terms)
     if isinstance(pending, NeedInput) and _is_unset(pending):
         return input_required(pending)
     if not isinstance(pending, NeedExit):

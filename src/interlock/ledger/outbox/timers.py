@@ -1,0 +1,120 @@
+"""What is due at a time without anybody calling: reminders, and the end of the time to decide (rule 27a).
+
+The rows wait in the outbox beside the messages, under no channel, and are taken like those.
+"""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from interlock.core.definition.workflow import Gate
+from interlock.core.run.commands import Escalate, ResolveCheckpoint
+from interlock.core.run.outcomes import NeedAnswer, Refusal
+from interlock.core.run.surface_policy import POLICIES
+from interlock.ledger.decisions.inbox import WaitingQuestion, questions
+from interlock.ledger.decisions.recorded import decision_key, imported_up_to
+from interlock.ledger.ledger import Ledger
+from interlock.ledger.log.commit import Commit
+from interlock.ledger.log.records import DecisionRecorded
+from interlock.ledger.outbox.announcements import Announcement, announcement_in
+from interlock.ledger.retry import until_recorded
+from interlock.ledger.runs.position import Position
+from interlock.store.protocol import OutboxRow
+
+BY = "time"
+
+
+def act(ledger: Ledger, row: OutboxRow) -> OutboxRow | None:
+    """Do what is due; return the row as it is due next, or None if it is done."""
+    about = announcement_in(row)
+    with ledger.store.reading() as reader:
+        session = reader.session(row.session_id)
+    if session is None:
+        return None
+    own = ledger.of(session.owner, BY)
+    question = asked_in(own, row.session_id, about)
+    if question is None:
+        return None
+    if row.kind == "due":
+        end_time(own, question, about)
+        return None
+    remind(ledger, row)
+    return replace(row, due_at=ledger.clock() + about.every, attempts=0)
+
+
+def asked_in(ledger: Ledger, session_id: str, about: Announcement) -> WaitingQuestion | None:
+    """Return the question that a row is about, if it still waits as it was put then."""
+    with ledger.store.reading() as reader:
+        session = reader.session(session_id)
+    waiting = questions(ledger, session) if session is not None else []
+    return next((each for each in waiting if (each.key, each.shown) == (about.key, about.shown)), None)
+
+
+def remind(ledger: Ledger, row: OutboxRow) -> None:
+    """Put a reminder into the outbox for everybody who wants one; each has an id of its own."""
+    now, about = ledger.clock(), announcement_in(row)
+    message_id = f"{row.message_id.replace('tmr', 'msg')}{(now - about.at) // about.every}"
+    reminder = OutboxRow(row.session_id, message_id, "", "reminded", row.body, now, now)
+    with ledger.store.writing() as writer:
+        for name, recipient in ledger.settings.recipients.items():
+            if "reminded" in recipient.occasions:
+                writer.add_message(replace(reminder, channel=name))
+
+
+@until_recorded
+def end_time(ledger: Ledger, question: WaitingQuestion, about: Announcement) -> None:
+    """Escalate a question whose time is over, or take the option that its gate names for that."""
+    position = ledger.position(question.session_id, question.node)
+    pending = position.pending
+    if not isinstance(pending, NeedAnswer) or pending.gate.decide is None:
+        return
+    if pending.gate.decide.escalate_to is not None:
+        _escalate(ledger, position, question, about)
+    elif POLICIES[position.run.surface].exits == "claimed":
+        _take(ledger, position, pending.gate)
+    else:
+        _record(ledger, position, question, pending.gate, about)
+
+
+def _escalate(ledger: Ledger, position: Position, question: WaitingQuestion, about: Announcement) -> None:
+    commit = Commit(position.rows(), ledger.principal, ledger.clock())
+    policy = POLICIES[position.run.surface]
+    decided = position.decide_unasked(Escalate(policy, commit.now, question.id, question.shown))
+    if isinstance(decided, Refusal):
+        return
+    for event in decided.events:
+        commit.add(event, run=position.run.run, node=position.node.node)
+    commit.announce("escalated", replace(about, at=commit.now))
+    ledger.append(commit.finish())
+
+
+def _take(ledger: Ledger, position: Position, gate: Gate) -> None:
+    """Let a session with one head go on with the option."""
+    commit = Commit(position.rows(), ledger.principal, ledger.clock())
+    taken = ResolveCheckpoint(
+        policy=POLICIES[position.run.surface],
+        now=commit.now,
+        terms=ledger.terms(position.state),
+        channel="server",
+        gate=gate.id,
+        auto_advance=True,
+    )
+    decided = position.decide_unasked(taken)
+    if isinstance(decided, Refusal):
+        return
+    commit.add_node(position.run.run, position.node.node, decided.events, "advanced", decided.awaited)
+    ledger.append(commit.finish())
+
+
+def _record(
+    ledger: Ledger, position: Position, question: WaitingQuestion, gate: Gate, about: Announcement
+) -> None:
+    """Record the option for the agent's next call."""
+    with ledger.store.reading() as reader:
+        key = decision_key(position.loaded, gate.id, imported_up_to(reader, question.session_id))
+    commit = Commit(position.rows(), ledger.principal, ledger.clock())
+    option = gate.default_option or ""
+    event = DecisionRecorded(question.node, gate.id, option, "time", question.shown, commit.now)
+    commit.add(event, run=position.run.run)
+    commit.announce("answered", replace(about, at=commit.now, option=option, channel="time"))
+    ledger.append(commit.finish(key))

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from interlock.cli.notify_file import recipients_in
+from interlock.cli.notify.notify_file import recipients_in
 from interlock.core.run.commands import Terms
 from interlock.ledger.decisions.inbox import decide_question, inbox
 from interlock.ledger.ledger import Ledger

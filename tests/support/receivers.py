@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import hmac
+import socketserver
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -82,3 +83,47 @@ def receiver() -> Iterator[Receiver]:
         yield opened
     finally:
         opened.close()
+
+
+class MailReceiver:
+    """The least of an SMTP server: it takes mail, or refuses it with a code."""
+
+    def __init__(self) -> None:
+        self.received: list[str] = []
+        self.refuses = ""
+        receiver = self
+
+        class Handler(socketserver.StreamRequestHandler):
+            def handle(self) -> None:
+                self._say("220 loopback")
+                while line := self.rfile.readline().decode().strip():
+                    command = line.split()[0].upper()
+                    if command == "QUIT":
+                        self._say("221 bye")
+                        return
+                    if command == "DATA":
+                        self._take()
+                    elif command == "MAIL" and receiver.refuses:
+                        self._say(receiver.refuses)
+                    else:
+                        self._say("250 ok")
+
+            def _take(self) -> None:
+                self._say("354 go on")
+                lines: list[str] = []
+                while (line := self.rfile.readline().decode().rstrip("\r\n")) != ".":
+                    lines.append(line)
+                receiver.received.append("\n".join(lines))
+                self._say("250 taken")
+
+            def _say(self, text: str) -> None:
+                self.wfile.write(f"{text}\r\n".encode())
+
+        self._server = socketserver.ThreadingTCPServer(("127.0.0.1", 0), Handler)
+        self.port = self._server.server_address[1]
+        threading.Thread(target=self._server.serve_forever, args=(0.02,), daemon=True).start()
+
+    def close(self) -> None:
+        """Stop listening; a second time changes nothing."""
+        self._server.shutdown()
+        self._server.server_close()

@@ -53,7 +53,7 @@ from tools.search.workflows import (
 Event: TypeAlias = Mapping[str, Any]
 
 NEVER_STOP = "full_auto_never_stop"
-USER = frozenset({"console", "cli", "inbox"})
+USER = frozenset({"console", "cli", "inbox", "link", "approvers"})
 ASKED = USER | {"elicitation"}
 CHANNELS: Mapping[str, frozenset[str]] = {
     "user": USER,

@@ -151,7 +151,7 @@ def settings_of(config: Config, folder: Path | None) -> Settings:
 def _recipients(folder: Path) -> Mapping[str, Recipient]:
     if not (folder / "notify.toml").is_file():
         return {}
-    from interlock.cli.notify_file import recipients_in  # late: most servers send nothing
+    from interlock.cli.notify.notify_file import recipients_in  # late: most servers send nothing
 
     return recipients_in(folder)
 

@@ -68,9 +68,7 @@ def evolve(state: RunState, event: e.Event) -> RunState:
         case e.ApprovalGiven() | e.QuestionEscalated():
             return _polled(state, event)
         case e.GatePassed():
-            waived = (*state.waived, event.key) if event.because == "advisory" else state.waived
-            passed = (*state.passed, event.key) if event.because == "condition" else state.passed
-            return replace(state, next_key=event.next, open=None, waived=waived, passed=passed)
+            return _passed(state, event)
         case e.GateResumed():
             resumed = {**state.resumed, event.agent: state.yielded[event.agent]}
             return replace(state, yielded=_without_agent(state.yielded, event.agent), resumed=resumed)
@@ -219,6 +217,12 @@ def _shown(state: RunState, event: e.QuestionShown) -> RunState:
     opened = OpenGate(event.key, event.gate, event.at, event.shown, event.question, event.agent)
     answers = {key: option for key, option in state.answers.items() if key != event.key}
     return replace(state, open=opened, yielded=_without_agent(state.yielded, event.agent), answers=answers)
+
+
+def _passed(state: RunState, event: e.GatePassed) -> RunState:
+    waived = (*state.waived, event.key) if event.because == "advisory" else state.waived
+    passed = (*state.passed, event.key) if event.because == "condition" else state.passed
+    return replace(state, next_key=event.next, open=None, waived=waived, passed=passed)
 
 
 def _polled(state: RunState, event: e.ApprovalGiven | e.QuestionEscalated) -> RunState:

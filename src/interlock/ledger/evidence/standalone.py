@@ -28,11 +28,14 @@ DECISION = "urn:interlock:attestation:decision:v1"
 GENESIS = bytes(32)
 STRENGTH = {
     "server": "none",
+    "time": "none",
     "agent": "agent",
     "elicitation": "client",
     "console": "user",
     "cli": "user",
     "inbox": "user",
+    "link": "user",
+    "approvers": "user",
 }
 
 Json = Any

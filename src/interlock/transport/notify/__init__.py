@@ -1,1 +1,1 @@
-"""The channels that notifications go to. Each is imported when it is used first."""
+"""The channels that notifications go to. They are imported only where one is configured."""

@@ -9,7 +9,7 @@ import click
 from msgspec.structs import replace
 
 from interlock.cli.config import Config
-from interlock.cli.notify_file import FILE, recipients_in
+from interlock.cli.notify.notify_file import FILE, recipients_in
 from interlock.cli.options import config_of, data_dir_option, json_option, with_ledger
 from interlock.cli.screen import CHECK_FAILED, NOT_FOUND, age, inform, paint, print_json, say, stop, table
 from interlock.core.message import Message, Undelivered

@@ -9,7 +9,7 @@ import os
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, TypeAlias
+from typing import Annotated, Any, TypeAlias, assert_never
 
 import msgspec
 from msgspec import Meta, Struct
@@ -17,6 +17,10 @@ from msgspec import Meta, Struct
 from interlock.cli.config import BadConfig
 from interlock.core.message import OCCASIONS, Occasion, Send
 from interlock.ledger.outbox.announcements import Detail, Recipient
+from interlock.transport.notify.chats import Ntfy, Slack, Teams
+from interlock.transport.notify.extra import Apprise
+from interlock.transport.notify.mail import Mail, Mailbox, Security
+from interlock.transport.notify.webhook import Webhook
 
 FILE = "notify.toml"
 
@@ -36,7 +40,37 @@ class WebhookChannel(Channel, frozen=True, tag="webhook", kw_only=True):
     secret: str
 
 
-Channels: TypeAlias = WebhookChannel
+class NtfyChannel(Channel, frozen=True, tag="ntfy", kw_only=True):
+    topic: Annotated[str, Meta(pattern=r"^[-_A-Za-z0-9]{1,64}$")]
+    url: Url = "https://ntfy.sh"
+    token: str = ""
+
+
+class SlackChannel(Channel, frozen=True, tag="slack", kw_only=True):
+    url: Url
+
+
+class TeamsChannel(Channel, frozen=True, tag="teams", kw_only=True):
+    url: Url
+
+
+class MailChannel(Channel, frozen=True, tag="smtp", rename={"sender": "from"}, kw_only=True):
+    host: str
+    sender: Annotated[str, Meta(pattern="@")]
+    to: Annotated[tuple[Annotated[str, Meta(pattern="@")], ...], Meta(min_length=1)]
+    port: int = 587
+    security: Security = "starttls"
+    user: str = ""
+    password: str = ""
+
+
+class AppriseChannel(Channel, frozen=True, tag="apprise", kw_only=True):
+    url: str
+
+
+Channels: TypeAlias = (
+    WebhookChannel | NtfyChannel | SlackChannel | TeamsChannel | MailChannel | AppriseChannel
+)
 
 
 class NotifyFile(Struct, frozen=True, forbid_unknown_fields=True):
@@ -73,7 +107,30 @@ def _recipient(channel: Channels) -> Recipient:
 
 
 def _sender(channel: Channels) -> Send:
-    """Return what sends to a channel; its module is imported when it first does."""
-    from interlock.transport.notify.webhook import Webhook
-
-    return Webhook(channel.url, channel.secret)
+    """Return what sends to a channel."""
+    match channel:
+        case WebhookChannel():
+            return Webhook(channel.url, channel.secret)
+        case NtfyChannel():
+            return Ntfy(channel.url, channel.topic, channel.token)
+        case SlackChannel():
+            return Slack(channel.url)
+        case TeamsChannel():
+            return Teams(channel.url)
+        case MailChannel():
+            if channel.user and channel.security == "none":
+                raise ValueError("smtp: a password needs security tls or starttls")
+            mailbox = Mailbox(
+                channel.host,
+                channel.port,
+                channel.sender,
+                channel.to,
+                channel.security,
+                channel.user,
+                channel.password,
+            )
+            return Mail(mailbox)
+        case AppriseChannel():
+            return Apprise(channel.url)
+        case _:
+            assert_never(channel)

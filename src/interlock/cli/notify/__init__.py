@@ -1,0 +1,1 @@
+"""The channels for notifications as the user has configured them."""

@@ -119,6 +119,7 @@ def _ledger_on(store: Store, config: Config, folder: Path | None) -> Ledger:
     ledger = Ledger(store, Keys(config.folder), library_of(config), settings_of(config, folder))
     tokens = AccessTokens(config.folder)
     ledger.approvers, ledger.principal_of = tokens.approver, tokens.principal_of
+    ledger.may_decide = tokens.may_decide
 
     def courier() -> Courier:
         from interlock.ledger.outbox.wording import equip  # late: most servers send nothing

@@ -34,6 +34,7 @@ from interlock.ledger.decisions.inbox import (
     everyones_inbox,
     inbox,
 )
+from interlock.ledger.decisions.linked import answer_by_link, linked_question
 from interlock.ledger.errors import LedgerError, error_of
 from interlock.ledger.ledger import Ledger
 from interlock.ledger.tokens.access_tokens import AccessTokens, PrincipalsDamaged
@@ -41,7 +42,7 @@ from interlock.store.protocol import SessionFilter
 from interlock.surfaces.registry import SURFACES, build_surface
 from interlock.surfaces.tool import Surface
 from interlock.surfaces.warm_up import warm_up
-from interlock.transport.http.service import InboxAnswer, Unavailable, Undecided
+from interlock.transport.http.service import AnswerPage, InboxAnswer, Unavailable, Undecided
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -135,6 +136,11 @@ def check_folders(config: Config) -> dict[str, Path]:
     return folders
 
 
+def _no_answer(error: LedgerError) -> AnswerPage:
+    status = 404 if error.code in ("VALIDATION_ERROR", "NOT_FOUND") else 409
+    return AnswerPage("Nothing was recorded", f"{error.message} {error.next_action}".strip(), status=status)
+
+
 class OwnedBackend:
     """What surfaces of one principal are built on."""
 
@@ -207,6 +213,25 @@ class ServedLedger:
             told = f"{error.message} {error.next_action}"
             return Undecided(error.code, told, error.details.get("question"))
         return None
+
+    @unavailable_told
+    def linked(self, link: str) -> AnswerPage:
+        try:
+            found = linked_question(self._ledger, link)
+        except LedgerError as error:
+            return _no_answer(error)
+        question, who = found.question, f"You answer as {found.approver}."
+        status = f"\n{question.decide.text}" if question.decide is not None else ""
+        text = f"{question.message}\n\nYour answer: {found.label}\n{who}{status}"
+        return AnswerPage(question.name, text, f"Answer: {found.label}")
+
+    @unavailable_told
+    def answer_linked(self, link: str) -> AnswerPage:
+        try:
+            found = answer_by_link(self._ledger, link)
+        except LedgerError as error:
+            return _no_answer(error)
+        return AnswerPage("Recorded", f"{found.question.name}: {found.label}")
 
     def not_ready(self) -> str | None:
         try:

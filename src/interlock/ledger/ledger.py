@@ -131,6 +131,7 @@ class Ledger(Positions):
         self._indexed_to = ""
         self.approvers: Callable[[str], Approver] = Approver  # who a principal is, with groups
         self.principal_of: Callable[[str], Principal | None] = lambda token: None
+        self.may_decide: Callable[[str], bool] = lambda name: False  # whether it is an approver today
         self.courier: Callable[[], Courier] | None = None  # who sends what is due, if this process does
 
     def of(self, owner: str, principal: str = "") -> Ledger:

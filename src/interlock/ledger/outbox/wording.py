@@ -21,10 +21,12 @@ from interlock.ledger.outbox.announcements import Announcement, Detail, Recipien
 from interlock.ledger.outbox.courier import Courier
 from interlock.ledger.outbox.timers import act, asked_in
 from interlock.ledger.queries.status import ref_of
+from interlock.ledger.tokens.answer_links import AnswerLink, sealed
 from interlock.store.protocol import OutboxRow, RunRow, SessionRow
 
 MOST_OF_TITLE = 120  # characters
 MOST_OF_TEXT = 6_000  # bytes
+LINK_MS = 24 * 3_600_000
 ASKING: tuple[Occasion, ...] = ("opened", "reminded", "escalated")
 HEADS: Mapping[Occasion, str] = {
     "opened": "A decision waits",
@@ -68,7 +70,10 @@ def message_of(ledger: Ledger, row: OutboxRow, recipient: Recipient) -> Message 
     if recipient.detail != "link":
         title = f"{title}: {question.name if question else about.gate or run.workflow_id}"
     data = _data(session, run, about, question, recipient.detail)
-    return Message(row.message_id, occasion, about.at, title[:MOST_OF_TITLE], text, url, _links(url), data)
+    links = _links(ledger, url, question, recipient.approver, row.created_at + LINK_MS)
+    if len(links) > 1:
+        data["answers"] = [{"label": link.label, "url": link.url} for link in links[1:]]
+    return Message(row.message_id, occasion, about.at, title[:MOST_OF_TITLE], text, url, links, data)
 
 
 def _address(console: str, session: SessionRow, about: Announcement) -> str:
@@ -80,8 +85,39 @@ def _address(console: str, session: SessionRow, about: Announcement) -> str:
     return f"{console}/inbox?{urlencode({'session': session.session_id, 'shown': about.shown})}"
 
 
-def _links(url: str) -> tuple[Link, ...]:
-    return (Link("Open", url),) if url else ()
+def _links(
+    ledger: Ledger, url: str, question: WaitingQuestion | None, approver: str, until: int
+) -> tuple[Link, ...]:
+    """Return where the question is opened, and a link for each answer that the recipient may give."""
+    if not url:
+        return ()
+    links = (Link("Open", url),)
+    if question is None or not approver or not _is_asked(ledger, question, approver):
+        return links
+    base, keyring = ledger.settings.console_url.removesuffix("/console"), ledger.keys.keyring()
+    answers = (
+        AnswerLink(question.session_id, question.key, question.id, question.shown, option.id, approver, until)
+        for option in question.options
+    )
+    labels = (option.label for option in question.options)
+    return (
+        *links,
+        *(
+            Link(label, f"{base}/answer/{sealed(keyring, link)}")
+            for label, link in zip(labels, answers, strict=True)
+        ),
+    )
+
+
+def _is_asked(ledger: Ledger, question: WaitingQuestion, approver: str) -> bool:
+    """Say whether a person may answer: anybody who decides, or one of those whom the gate names."""
+    if not ledger.may_decide(approver):
+        return False
+    if question.decide is None:
+        return True
+    person = ledger.approvers(approver)
+    names = {name for each in (person, *person.stands_in_for) for name in (each.name, *each.groups)}
+    return approver != question.decide.not_by and not names.isdisjoint(question.decide.by)
 
 
 def _lines(

@@ -131,6 +131,13 @@ class AccessTokens:
             added = (Delegated(of, to, until),) if until > now else ()
             self._write(delegated=(*current, *added))
 
+    def may_decide(self, name: str) -> bool:
+        """Say whether a principal of this name may decide, as the file is now."""
+        try:
+            return any(token.name == name and Principal(name, token.role).decides for token in self.all())
+        except PrincipalsDamaged:
+            return False
+
     def approver(self, name: str) -> Approver:
         """Return who a principal is to a gate that names its approvers; with a damaged file only a name."""
         try:

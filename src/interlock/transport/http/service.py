@@ -38,6 +38,15 @@ class Undecided(Struct, frozen=True):
     question: Json = None
 
 
+class AnswerPage(Struct, frozen=True):
+    """What a person sees behind a link: the question with a button, or what became of it."""
+
+    title: str
+    text: str
+    button: str = ""
+    status: int = 200
+
+
 class Unavailable(Exception):
     """The store cannot be used now: a code and a sentence, and after how many seconds to come back."""
 
@@ -65,6 +74,12 @@ class Service(Protocol):
 
     def decide(self, principal: Principal, answer: InboxAnswer) -> Undecided | None:
         """Record a decision on the question that was shown; return why that is impossible."""
+
+    def linked(self, link: str) -> AnswerPage:
+        """Show what a link would answer; nothing is recorded."""
+
+    def answer_linked(self, link: str) -> AnswerPage:
+        """Record the answer of a link, once."""
 
     def not_ready(self) -> str | None:
         """Say why calls cannot be answered now; None if they can."""

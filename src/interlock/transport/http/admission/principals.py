@@ -16,7 +16,7 @@ from interlock.core.principals import Principal
 from interlock.transport.http.responses import refusal
 from interlock.transport.http.service import Service, Unavailable, record_of
 
-OPEN = ("/healthz", "/readyz", "/.well-known/")
+OPEN = ("/healthz", "/readyz", "/.well-known/", "/answer/")
 METRICS = "/metrics"
 CONSOLE = "/console"  # knows its users by a cookie, and refuses others by itself
 NOBODY = Principal("")

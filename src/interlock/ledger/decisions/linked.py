@@ -1,0 +1,73 @@
+"""Answering by a link: what it would do, and doing it; a used, expired or changed one says so."""
+
+from __future__ import annotations
+
+from interlock.core.run.events import ApprovalGiven, GateResolved
+from interlock.ledger.decisions.inbox import WaitingQuestion, decide_question, questions
+from interlock.ledger.errors import LedgerError
+from interlock.ledger.ledger import Ledger
+from interlock.ledger.log.chain import logged
+from interlock.ledger.log.records import DecisionRecorded
+from interlock.ledger.queries.status import Shown
+from interlock.ledger.tokens.answer_links import AnswerLink, opened
+
+LOOKED_AT = 500  # the newest commits, in which a used link is looked for
+
+
+class LinkedQuestion(Shown, frozen=True):
+    """The question that a link answers, and the answer; nothing is recorded by looking at it."""
+
+    question: WaitingQuestion
+    option: str
+    label: str
+    approver: str
+
+
+def linked_question(ledger: Ledger, text: str) -> LinkedQuestion:
+    """Return what a link would answer, or raise why it no longer does."""
+    link = opened(ledger.keys.keyring(), text)
+    if link is None:
+        raise LedgerError("VALIDATION_ERROR", "This link is not valid.", "Open the question in the console.")
+    if not ledger.may_decide(link.approver):
+        raise LedgerError("VALIDATION_ERROR", f"'{link.approver}' is no longer an approver.")
+    if ledger.clock() >= link.until:
+        raise LedgerError("CONFLICT", "This link has expired.", "Open the question in the console.")
+    with ledger.store.reading() as reader:
+        session = reader.session(link.session_id)
+    if session is None:
+        raise LedgerError("NOT_FOUND", "The session of this question was removed.")
+    waiting = [each for each in questions(ledger.of(session.owner), session) if each.key == link.key]
+    asked = next((each for each in waiting if each.shown == link.shown), None)
+    if (used := _answered(ledger, link)) is not None:
+        raise LedgerError("ALREADY_DECIDED", f"This link has been used: you have answered '{used}'.")
+    if asked is None and waiting:
+        raise LedgerError("QUESTION_CHANGED", "The question has changed since this link was sent.")
+    if asked is None:
+        raise LedgerError("ALREADY_DECIDED", "This question no longer waits: it was answered elsewhere.")
+    label = next((option.label for option in asked.options if option.id == link.option), link.option)
+    return LinkedQuestion(asked, link.option, label, link.approver)
+
+
+def _answered(ledger: Ledger, link: AnswerLink) -> str | None:
+    """Return the option that the approver has chosen for this question as it was shown, if any."""
+    with ledger.store.reading() as reader:
+        commits = list(reader.commits(link.session_id, newest_first=True, limit=LOOKED_AT))
+    for entry in logged(commits):
+        match entry.event:
+            case ApprovalGiven() as given if given.approval.by == link.approver and given.shown == link.shown:
+                return given.approval.option
+            case (DecisionRecorded() | GateResolved()) as answer:
+                if entry.principal == link.approver and answer.shown == link.shown:
+                    return answer.option or ""
+    return None
+
+
+def answer_by_link(ledger: Ledger, text: str, note: str = "") -> LinkedQuestion:
+    """Record the answer of a link; it cannot be used again."""
+    linked = linked_question(ledger, text)
+    with ledger.store.reading() as reader:
+        session = reader.session(linked.question.session_id)
+    assert session is not None, "its question waits"
+    own = ledger.of(session.owner, linked.approver)
+    decide_question(own, linked.question, linked.option, note, "link")
+    return linked

@@ -13,7 +13,7 @@ from interlock.core.guard.inspection import inspect
 from interlock.core.message import Message
 from interlock.core.run import events as e
 from interlock.core.run.channels import Channel
-from interlock.core.run.polls import Approval, Approver
+from interlock.core.run.polls import Approver, ApproverAnswer
 from interlock.ledger.decisions.inbox import WaitingQuestion, decide_question, inbox
 from interlock.ledger.errors import LedgerError
 from interlock.ledger.outbox.announcements import Recipient
@@ -273,7 +273,7 @@ LATER = 1_800_000_100_000
 
 
 def an_approval(key: str, shown: str, name: str = "ada", **changed: Any) -> e.ApprovalGiven:
-    given = Approval(name, name, name, "yes", "console", LATER)
+    given = ApproverAnswer(name, name, name, "yes", "console", LATER)
     return e.ApprovalGiven(key, "ship", shown, replace(given, **changed))
 
 

@@ -7,10 +7,10 @@ from msgspec.structs import replace
 from interlock.core.definition.conditions import describe, holds
 from interlock.core.definition.expressions import root
 from interlock.core.definition.program import END, Plan
-from interlock.core.definition.workflow import Gate
+from interlock.core.definition.workflow import Approvers, Gate
 from interlock.core.engine.acknowledge import input_required
 from interlock.core.engine.claims import Walk, take_with_claims
-from interlock.core.engine.decisions import counts, inbox_only, resolved, taken_in_time, undecided_gap
+from interlock.core.engine.decisions import counts, inbox_only, quorum, resolved, taken_in_time, undecided_gap
 from interlock.core.engine.draft import Draft
 from interlock.core.engine.gates import (
     FoundGate,
@@ -25,8 +25,16 @@ from interlock.core.engine.gates import (
 )
 from interlock.core.engine.settle import unwhole
 from interlock.core.run import events as e
-from interlock.core.run.commands import Decision, OpenCheckpoint, ResolveCheckpoint, ResumeWorker
+from interlock.core.run.commands import (
+    Approve,
+    Decision,
+    Escalate,
+    OpenCheckpoint,
+    ResolveCheckpoint,
+    ResumeWorker,
+)
 from interlock.core.run.outcomes import Code, Decided, NeedAnswer, NeedInput, Refusal
+from interlock.core.run.polls import ApproverAnswer, entitled, seats
 from interlock.core.run.questions import Unanswered
 from interlock.core.run.state import OpenGate, RunState, instance
 from interlock.core.values import Json, Variables
@@ -321,3 +329,63 @@ def resume_checkpoint(plan: Plan, state: RunState, command: ResumeWorker) -> Dec
         return Refusal(Code.CHECKPOINT_NOT_YIELDED, {"yielded_by": list(draft.state.yielded)})
     draft.record(e.GateResumed(answer.key, answer.gate, command.agent))
     return draft.decided()
+
+
+def approve(plan: Plan, state: RunState, command: Approve) -> Decided | Refusal:
+    """Record one person's answer; where a session goes on by itself, also the decision that it completes."""
+    asked = _put_to_approvers(plan, state, command.gate, command.shown)
+    if isinstance(asked, Refusal):
+        return asked
+    opened, found, rule = asked
+    if found.gate.option(command.option) is None:
+        options: list[Json] = [option.id for option in found.gate.options]
+        return Refusal(Code.OPTION_NOT_FOUND, {"checkpoint": command.gate, "options": options})
+    poll = state.poll(opened)
+    seat = next(seats(rule, poll, command.approver, state.started_by), None)
+    if seat is None:
+        return Refusal(Code.USER_MUST_DECIDE, {"checkpoint": command.gate, "by": list(entitled(rule, poll))})
+    name, by = seat
+    draft = Draft(plan, state, command.policy, command.now)
+    approval = ApproverAnswer(command.approver.name, name, by, command.option, command.channel, command.now)
+    draft.record(e.ApprovalGiven(opened.key, command.gate, opened.shown, approval, command.note))
+    decision = quorum(rule, draft.state.poll(opened))
+    if decision is not None and command.policy.exits == "claimed":
+        agent = opened.agent
+        draft.record(
+            resolved(
+                plan,
+                draft.state,
+                found.gate,
+                opened.key,
+                decision,
+                command.now,
+                agent=agent,
+                resumable=bool(agent),
+            )
+        )
+    return draft.decided()
+
+
+def escalate(plan: Plan, state: RunState, command: Escalate) -> Decided | Refusal:
+    """Let another group answer too, once the time for an answer has passed."""
+    asked = _put_to_approvers(plan, state, command.gate, command.shown)
+    if isinstance(asked, Refusal):
+        return asked
+    opened, found, rule = asked
+    is_over = command.now - opened.opened_at >= (rule.within_ms or 0)
+    if rule.escalate_to is None or not is_over or state.poll(opened).escalated_to:
+        return Refusal(Code.TIMER_RUNNING, {"checkpoint": command.gate})
+    draft = Draft(plan, state, command.policy, command.now)
+    draft.record(e.QuestionEscalated(opened.key, found.gate.id, opened.shown, rule.escalate_to, command.now))
+    return draft.decided()
+
+
+def _put_to_approvers(
+    plan: Plan, state: RunState, gate_id: str, shown: str
+) -> tuple[OpenGate, FoundGate, Approvers] | Refusal:
+    """Return the open question that is meant, if it was shown so and named people decide it."""
+    opened, found = state.open, find_gate(plan, state, gate_id)
+    is_meant = opened is not None and (opened.gate, opened.shown) == (gate_id, shown)
+    if state.finished or opened is None or found is None or found.gate.decide is None or not is_meant:
+        return Refusal(Code.CHECKPOINT_NOT_ACTIVE, {"checkpoint": gate_id})
+    return opened, found, found.gate.decide

@@ -11,9 +11,14 @@ from msgspec.structs import replace
 from interlock.core.definition.conditions import holds
 from interlock.core.definition.program import EnterLoop, Plan, RepeatLoop
 from interlock.core.engine.acknowledge import acknowledge, input_required, without_input
-from interlock.core.engine.approvals import approve, escalate
 from interlock.core.engine.asking import kept_with, unanswered, with_declines
-from interlock.core.engine.checkpoints import open_checkpoint, resolve_checkpoint, resume_checkpoint
+from interlock.core.engine.checkpoints import (
+    approve,
+    escalate,
+    open_checkpoint,
+    resolve_checkpoint,
+    resume_checkpoint,
+)
 from interlock.core.engine.claims import gate_open
 from interlock.core.engine.draft import Draft
 from interlock.core.engine.evolve import evolve, evolved

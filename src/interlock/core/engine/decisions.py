@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 
 from interlock.core.definition.expressions import variables_in
 from interlock.core.definition.program import Plan
 from interlock.core.definition.prompts import unset_in_effect
-from interlock.core.definition.workflow import Gate, Step, UserInput
+from interlock.core.definition.workflow import Approvers, Gate, Step, UserInput
 from interlock.core.engine.gates import question_of
 from interlock.core.run import events as e
 from interlock.core.run.channels import Channel, is_at_least, strength
 from interlock.core.run.commands import Decision, Terms
 from interlock.core.run.output import Output
+from interlock.core.run.polls import Poll
 from interlock.core.run.preferences import Preferences
 from interlock.core.run.questions import Question
 from interlock.core.run.reasons import Blocker, BlockerCode, ContractPointer, Severity
@@ -54,6 +56,16 @@ def taken_in_time(gate: Gate) -> Decision:
     """The default of a gate, after its time."""
     channel: Channel = "time" if gate.decide is not None else "server"
     return Decision(gate.default_option or "", channel, note="the time to answer has passed")
+
+
+def quorum(rule: Approvers, poll: Poll) -> Decision | None:
+    """Return the decision that enough people agree on, if they do."""
+    counted = Counter(approval.option for approval in poll.approvals)
+    agreed = next((option for option, votes in counted.items() if votes >= rule.at_least), None)
+    if agreed is None:
+        return None
+    names = ", ".join(approval.by for approval in poll.approvals if approval.option == agreed)
+    return Decision(agreed, "approvers", names)
 
 
 def reported(output: Output, client: str, *gate_ids: str) -> Decision | None:

@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from interlock.core.definition.workflow import Capability
 from interlock.core.run.channels import Channel
-from interlock.core.run.polls import Approval
+from interlock.core.run.polls import ApproverAnswer
 from interlock.core.run.preferences import Autonomy, DecisionPolicy, Enforcement, Preferences, SessionTerms
 from interlock.core.run.reasons import Blocker, Category, Severity
 from interlock.core.run.state import Abandonment, CapabilityStatus, LoopDecision
@@ -173,7 +173,7 @@ class ApprovalGiven(RunEvent, frozen=True, tag="approval_given"):
     key: str
     gate: str
     shown: str
-    approval: Approval
+    approval: ApproverAnswer
     note: str = ""
 
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from msgspec import Struct
 
+from interlock.core.definition.workflow import Approvers
 from interlock.core.run.channels import Channel
 
 
@@ -15,7 +18,7 @@ class Approver(Struct, frozen=True):
     stands_in_for: tuple[Approver, ...] = ()
 
 
-class Approval(Struct, frozen=True, omit_defaults=True):
+class ApproverAnswer(Struct, frozen=True, omit_defaults=True):
     """One answer. `seat` is whose it is: the answerer's own, or of the person who delegated it.
 
     `entitled` is the name or group of the gate's list that it comes by.
@@ -34,10 +37,24 @@ class Poll(Struct, frozen=True, omit_defaults=True):
 
     shown: str
     since: int
-    approvals: tuple[Approval, ...] = ()
+    approvals: tuple[ApproverAnswer, ...] = ()
     escalated_to: str = ""
 
-    def with_approval(self, approval: Approval) -> Poll:
+    def with_approval(self, approval: ApproverAnswer) -> Poll:
         """Return the poll with an answer; a person and a seat have one, the newest."""
         others = (each for each in self.approvals if approval.seat != each.seat and approval.by != each.by)
         return Poll(self.shown, self.since, (*others, approval), self.escalated_to)
+
+
+def entitled(rule: Approvers, poll: Poll) -> tuple[str, ...]:
+    """Return the names and groups that may answer now."""
+    return (*rule.by, *((poll.escalated_to,) if poll.escalated_to else ()))
+
+
+def seats(rule: Approvers, poll: Poll, approver: Approver, starter: str) -> Iterator[tuple[str, str]]:
+    """Yield the seats that a person may take, with the entry of the list behind each: the own one first."""
+    for holder in (approver, *approver.stands_in_for):
+        listed = (name for name in entitled(rule, poll) if name in (holder.name, *holder.groups))
+        if rule.not_by_starter and starter in (approver.name, holder.name):
+            continue
+        yield from ((holder.name, name) for name in listed)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from interlock.core.definition.workflow import Gate
-from interlock.core.engine.approvals import entitled
+from interlock.core.run.polls import entitled
 from interlock.core.run.state import OpenGate, RunState
 from interlock.ledger.queries.status import Shown
 

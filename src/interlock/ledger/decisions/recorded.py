@@ -5,7 +5,7 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from interlock.core.definition.program import Plan
-from interlock.core.engine.approvals import quorum
+from interlock.core.engine.decisions import quorum
 from interlock.core.engine.gates import find_gate
 from interlock.core.engine.requirements import questions_at
 from interlock.core.run.commands import Decision

@@ -30,7 +30,7 @@ from interlock.transport.http.admission.bodies import BODY_BYTES, Bodies
 from interlock.transport.http.admission.guard import LOOPBACK, Guard
 from interlock.transport.http.admission.limits import Limits
 from interlock.transport.http.admission.principals import Authentication, Identification, SignedIn, Verifier
-from interlock.transport.http.answer_routes import answer_routes
+from interlock.transport.http.console.answer_routes import answer_routes
 from interlock.transport.http.eras import Eras, Served
 from interlock.transport.http.health_routes import health_routes
 from interlock.transport.http.inbox_routes import inbox_routes

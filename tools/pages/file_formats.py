@@ -68,6 +68,7 @@ HEADINGS: Mapping[str, str] = {
     "ScenarioSource": "Scenario file",
     "Scenario": "Scenario",
     "OutputGiven": "Scenario output",
+    "Polled": "Scenario approval",
     "Expected": "Expectation",
 }
 

@@ -28,6 +28,7 @@ from interlock.authoring.filetypes.step_file import (
     StepWorkflowSource,
     ThenSource,
     TriggerSource,
+    milliseconds,
 )
 from interlock.authoring.filetypes.type_check import name_of, read_as, unknown_fields
 from interlock.authoring.text.locations import Parsed, SourceLocation
@@ -443,8 +444,8 @@ def _approvers(
         by=rule.by,
         at_least=rule.at_least,
         not_by_starter=rule.not_by == "starter",
-        within_ms=_milliseconds(rule.within),
-        remind_ms=_milliseconds(rule.remind),
+        within_ms=milliseconds(rule.within) if rule.within else None,
+        remind_ms=milliseconds(rule.remind) if rule.remind else None,
         escalate_to=then.escalate,
     )
 
@@ -472,11 +473,6 @@ def _undecidable(
         yield "then needs within", "then"
     if then.option is not None and then.option not in [option.id for option in source.options]:
         yield f"unknown option '{then.option}'", "then"
-
-
-def _milliseconds(duration: str | None) -> int | None:
-    units = {"s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
-    return int(duration[:-1]) * units[duration[-1]] if duration is not None else None
 
 
 def _compile_loop(raw: Mapping[str, Json], at: SourceLocation, draft: CompileDraft) -> Loop | None:

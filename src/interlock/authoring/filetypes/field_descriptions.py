@@ -483,6 +483,12 @@ _SCENARIOS: Mapping[type[Struct], Mapping[str, str]] = {
         "workflow": "The id of the workflow: one beside the file, else one of the library.",
         "scenarios": "Runs to play, each from the start.",
     },
+    scenarios.Polled: {
+        "by": "Who answers; `starter` is who started the run.",
+        "groups": "The groups that this person belongs to.",
+        "option": "The option that is chosen.",
+        "after": "Instead of an answer: how much time passes, as in `within`.",
+    },
     scenarios.Scenario: {
         "name": "What the scenario shows.",
         "mode": "How far the run goes by itself.",
@@ -490,6 +496,8 @@ _SCENARIOS: Mapping[type[Struct], Mapping[str, str]] = {
         "answers": "Options by gate id; a list has one entry per visit. `confirm-<step>` answers a "
         "confirmation with `proceed` or `revise`, `choose-activity` the first question of independent "
         "activities.",
+        "approvals": "What people answer to a gate with `decide`, by gate id and in order. Without it the "
+        "answer of `answers` is one that its approvers agree on.",
         "outputs": "What the agent hands in, by step id; a list has one entry per visit.",
         "inputs": "Values for variables that a loop or an exit asks for.",
         "checks": "Exit statuses by check id; nothing is run, and a check that is not named passes.",

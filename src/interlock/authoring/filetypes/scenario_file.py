@@ -10,7 +10,7 @@ from msgspec import Meta, Struct
 
 from interlock.authoring.diagnostics.codes import Report, did_you_mean
 from interlock.authoring.diagnostics.diagnostic import Diagnostic
-from interlock.authoring.filetypes.step_file import Camel, NonEmpty
+from interlock.authoring.filetypes.step_file import Camel, Duration, NonEmpty
 from interlock.authoring.filetypes.type_check import read_as
 from interlock.authoring.sources.reader import SourceReader
 from interlock.authoring.text.locations import SourceLocation
@@ -41,6 +41,15 @@ class Expected(Camel, frozen=True):
     blockers: tuple[str, ...] | None = None
 
 
+class Polled(Camel, frozen=True):
+    """An answer of one of the people who decide a gate, or time that passes before the next one."""
+
+    by: str = ""
+    groups: tuple[NonEmpty, ...] = ()
+    option: str = ""
+    after: Duration | None = None
+
+
 class Scenario(Camel, frozen=True):
     """One run: what is handed in and answered, and what is expected."""
 
@@ -48,6 +57,7 @@ class Scenario(Camel, frozen=True):
     mode: Mode = "guided"
     context: Mapping[str, Json] = {}
     answers: Mapping[str, str | tuple[str, ...]] = {}
+    approvals: Mapping[str, tuple[Polled, ...]] = {}
     outputs: Mapping[str, OutputGiven | tuple[OutputGiven, ...]] = {}
     inputs: Mapping[str, Json] = {}
     checks: Mapping[str, int] = {}
@@ -137,6 +147,14 @@ def _check_names(
         else:
             for index, option in enumerate(answer):
                 _check_option(gate, option, answers / name / index, report)
+    for name, polled in scenario.approvals.items():
+        gate, approvals = gates.get(name), at / "approvals"
+        if gate is None or gate.decide is None:
+            report.add("IL601", f"no gate with decide is called '{name}'", approvals.key(name))
+            continue
+        for index, entry in enumerate(polled):
+            if entry.after is None:
+                _check_option(gate, entry.option, approvals / name / index, report)
     for name in scenario.outputs:
         if name not in steps:
             fix = did_you_mean(name, steps)

@@ -274,6 +274,12 @@ class ThenSource(Camel, frozen=True):
     option: NonEmpty | None = None
 
 
+def milliseconds(duration: str) -> int:
+    """Return a duration as the core counts it."""
+    units = {"s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
+    return int(duration[:-1]) * units[duration[-1]]
+
+
 class DecideSource(Camel, frozen=True):
     """Who decides a gate, and by when."""
 

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from interlock.authoring.simulate.candidates import ITEM, Trials
 from interlock.authoring.simulate.coverage import CoveragePart, touched
 from interlock.authoring.simulate.liveness import Liveness
-from interlock.authoring.simulate.play import decision_artifact
+from interlock.authoring.simulate.play import answered
 from interlock.core.definition.program import LOOP_CONTROL, Plan
 from interlock.core.definition.prompts import gate_prompt, step_prompt
 from interlock.core.definition.workflow import Gate, Item, Loop, Step, Workflow
@@ -233,8 +233,7 @@ class PossibleCommands:
                         yield AcknowledgeStep(EXECUTION, 0, Terms(), output, variables)
             case NeedAnswer(gate=gate):
                 for option in gate.options:
-                    answer = Output(artifacts=(decision_artifact(gate.id, option.id),))
-                    yield AcknowledgeStep(EXECUTION, 0, Terms(), answer, reports=False)
+                    yield answered(self._plan, state, gate, option.id)
                 if not gate.required:
                     yield AcknowledgeStep(EXECUTION, 0, Terms(), Output(), reports=False)
             case NeedInput(gate=Gate(), variables=names, example=example):

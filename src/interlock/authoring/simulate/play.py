@@ -9,13 +9,15 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from interlock.authoring.filetypes.scenario_file import End, OutputGiven, Scenario
+from interlock.authoring.filetypes.step_file import milliseconds
 from interlock.authoring.simulate.coverage import CoveragePart, touched
 from interlock.core.definition.program import Plan, confirmation
-from interlock.core.definition.workflow import Step
+from interlock.core.definition.workflow import Gate, Step
 from interlock.core.engine.decide import outcome_of
-from interlock.core.engine.decisions import DECISION
+from interlock.core.engine.decisions import DECISION, quorum
+from interlock.core.engine.gates import question_of
 from interlock.core.engine.settle import UNSET
-from interlock.core.run.commands import AcknowledgeStep, StartRun, Terms
+from interlock.core.run.commands import AcknowledgeStep, Approve, Decision, Escalate, StartRun, Terms
 from interlock.core.run.due_checks import CheckResult, DueCheck
 from interlock.core.run.events import CheckRan
 from interlock.core.run.outcomes import (
@@ -30,6 +32,7 @@ from interlock.core.run.outcomes import (
     NeedStep,
 )
 from interlock.core.run.output import Output
+from interlock.core.run.polls import Approver
 from interlock.core.run.preferences import PRESETS
 from interlock.core.run.state import RunState
 from interlock.core.run.surface_policy import EXECUTION
@@ -37,6 +40,7 @@ from interlock.core.values import Json
 from interlock.core.variables.typed_values import sample
 
 LONGEST_RUN = 2_000
+STARTER = "starter"  # who begins the run of a scenario
 
 PlayedEnd = End | Literal["unscripted", "endless"]
 T = TypeVar("T")
@@ -89,13 +93,15 @@ class _Run:
         self.parts: set[CoveragePart] = set()
         self._plan = plan
         self._scenario = scenario
+        self._now = 0
 
     def play(self, digest: str) -> tuple[PlayedEnd, Decided]:
         mode, context = PRESETS[self._scenario.mode], self._scenario.context
-        decided = self._decided(RunState(), StartRun(EXECUTION, 0, digest, "test", mode, context))
+        start = StartRun(EXECUTION, 0, digest, "test", mode, context, by=STARTER)
+        decided = self._decided(RunState(), start)
         while not isinstance(decided.awaited, Done) and len(self.visits) < LONGEST_RUN:
-            command = self._acknowledgement(decided.awaited, decided.state)
-            decided = self._decided(decided.state, command)
+            state = self._polled(decided.state)
+            decided = self._decided(state, self._acknowledgement(decided.awaited, state))
             if decided.blockers:
                 return "blocked", decided
         status = decided.state.status
@@ -131,6 +137,31 @@ class _Run:
         )
         return CheckResult(due, ran)
 
+    def _polled(self, state: RunState) -> RunState:
+        """Let people answer the open question as the scenario says; who may not is not heard."""
+        for entry in self._scenario.approvals.get(state.open.gate, ()) if state.open is not None else ():
+            assert state.open is not None, "on this surface a poll leaves the question open"
+            gate, shown = state.open.gate, state.open.shown
+            command: Approve | Escalate
+            if entry.after is not None:
+                self._now += milliseconds(entry.after)
+                command = Escalate(EXECUTION, self._now, gate, shown)
+            else:
+                person = Approver(entry.by, entry.groups)
+                command = Approve(EXECUTION, self._now, "console", person, gate, shown, entry.option)
+            outcome = outcome_of(self._plan, state, command)
+            state = outcome.state if isinstance(outcome, Decided) else state
+        return state
+
+    def _answer(self, state: RunState, gate: Gate, option: str | None) -> AcknowledgeStep:
+        if gate.decide is not None and gate.id in self._scenario.approvals:
+            assert state.open is not None, "a gate that is awaited was put"
+            decision = quorum(gate.decide, state.poll(state.open))
+            option = decision.option if decision is not None else None
+        if option is None:
+            return AcknowledgeStep(EXECUTION, self._now, Terms(), reports=False)
+        return answered(self._plan, state, gate, option, self._now)
+
     def _acknowledgement(self, awaited: Awaited, state: RunState) -> AcknowledgeStep:
         scenario, activity = self._scenario, state.activity or ""
         match awaited:
@@ -149,9 +180,10 @@ class _Run:
                 return AcknowledgeStep(EXECUTION, 0, Terms(), Output(notes, artifacts), variables)
             case NeedAnswer(gate=gate):
                 option = self._entry(scenario.answers.get(gate.id), gate.id)
-                self.visits.append(Visit(gate.id, activity, option))
-                artifacts = (decision_artifact(gate.id, option),) if option else ()
-                return AcknowledgeStep(EXECUTION, 0, Terms(), Output(artifacts=artifacts), reports=False)
+                command = self._answer(state, gate, option)
+                polled = next((answer.option for answer in command.decisions.values()), option)
+                self.visits.append(Visit(gate.id, activity, polled))
+                return command
             case NeedInput(variables=names, gate=gate, example=example):
                 # What a question shows is not what a scenario is about: a sample will do.
                 stand_ins: dict[str, Json] = {
@@ -182,6 +214,15 @@ class _Run:
             raise _Unscripted(f"'{item_id}' is visited {number + 1} times, but the list has {len(entry)}")
         chosen: T = entry[number]
         return chosen
+
+
+def answered(plan: Plan, state: RunState, gate: Gate, option: str, now: int = 0) -> AcknowledgeStep:
+    """Return the command that answers a gate: the agent reports it, or its approvers have agreed on it."""
+    if gate.decide is None:
+        output = Output(artifacts=(decision_artifact(gate.id, option),))
+        return AcknowledgeStep(EXECUTION, now, Terms(), output, reports=False)
+    agreed = {question_of(plan, state, gate).digest: Decision(option, "approvers")}
+    return AcknowledgeStep(EXECUTION, now, Terms(), decisions=agreed, reports=False)
 
 
 def decision_artifact(gate_id: str, option: str) -> dict[str, Json]:

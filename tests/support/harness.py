@@ -210,10 +210,10 @@ def every_surface(bench: Bench) -> list[Surface]:
     ]
 
 
-def filled(example: Any) -> Any:
-    """Replace the placeholders of an example: by the first choice, a number, or their own words."""
+def filled(example: Any, name: str = "") -> Any:
+    """Replace the placeholders of an example by a choice that goes on, a number, or their own words."""
     if isinstance(example, dict):
-        return {name: filled(member) for name, member in example.items()}
+        return {key.strip("<>"): filled(member, key) for key, member in example.items()}
     if isinstance(example, list):
         return [filled(member) for member in example]
     if example == "<true | false>":
@@ -221,7 +221,8 @@ def filled(example: Any) -> Any:
     if isinstance(example, str) and example.startswith("<a number"):
         number = example.strip("<>").rpartition("such as ")[2]
         return msgspec.json.decode(number) if number.isdecimal() else 1
-    return example.strip("<>").partition(" | ")[0] if isinstance(example, str) else example
+    choices = example.strip("<>").split(" | ") if isinstance(example, str) else [example]
+    return choices[-1 if name in ("level", "decision") else 0]
 
 
 def decision(gate: str, option: str) -> dict[str, Any]:

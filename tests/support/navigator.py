@@ -8,6 +8,8 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
+from support.harness import filled
+
 Payload = dict[str, Any]
 Call = Callable[..., Payload]
 
@@ -77,7 +79,7 @@ class Navigator:
                 case "variables":
                     variables.update({key: self._filled(value) for key, value in need["example"].items()})
                 case "output.artifacts":
-                    output.setdefault("artifacts", []).append(need["example"])
+                    output.setdefault("artifacts", []).append(filled(need["example"]))
                 case _:
                     output["notesMarkdown"] = " ".join([self.notes, *QUOTED.findall(need["message"])])
         return {
@@ -87,9 +89,9 @@ class Navigator:
         }
 
     def _filled(self, value: Any) -> Any:
-        """Take one of the choices that a placeholder lists, each in turn; anything else as it stands."""
+        """Take one of the choices that a placeholder lists, each in turn; anything else is filled in."""
         if not isinstance(value, str) or " | " not in value:
-            return 2 if value in ("<a number>", "<a whole number>") else value
+            return 2 if value in ("<a number>", "<a whole number>") else filled(value)
         choices = value.strip("<>").split(" | ")
         self.seen[value] += 1
         return choices[(self.seen[value] - 1) % len(choices)]

@@ -14,7 +14,7 @@ from typing import Any
 
 from interlock.core.definition.conditions import Compare
 from interlock.core.definition.workflow import Activity, Loop, Workflow, walk
-from support.harness import Agent
+from support.harness import Agent, filled
 from support.session_agents import Answer, SessionAgent
 
 MOST_CALLS = 2000
@@ -51,7 +51,7 @@ OF_TYPE: dict[str, Any] = {
 def value_for(name: str, workflow: Workflow, shape: Any = None) -> Any:
     """Return a value of the shape that was shown, or of the declared type; else by the sound of the name."""
     if isinstance(shape, (dict, list)):
-        return shape
+        return filled(shape)
     kind = next((variable.type for variable in workflow.variables if variable.name == name), None)
     if kind is not None:
         return OF_TYPE[kind]
@@ -244,7 +244,7 @@ class GatedWalker(ClaimingWalker):
 
 
 def _examples(answer: Answer) -> list[Any]:
-    return [answer.fields["example"]] if "example" in answer.fields else []
+    return [filled(answer.fields["example"])] if "example" in answer.fields else []
 
 
 def _targets(body: dict[str, Any]) -> Iterator[str]:
@@ -279,7 +279,7 @@ class ExecutionWalker(Walker):
             options = [option["id"] for option in pending["decision"]["options"]]
             return self.agent.decide(self.pick(options, pending["stepId"]))
         artifacts = [
-            blocker["example"]
+            filled(blocker["example"])
             for blocker in answer.get("blockers", [])
             if "example" in blocker and "kind" in blocker["example"]
         ]

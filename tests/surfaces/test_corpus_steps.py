@@ -11,7 +11,7 @@ from interlock.authoring.library import Library
 from interlock.authoring.sources.sources import Source
 from interlock.core.run.preferences import Mode
 from interlock.surfaces.execution import ExecutionSurface
-from support.harness import Agent, Bench, decision
+from support.harness import Agent, Bench, decision, filled
 
 pytestmark = pytest.mark.slow
 FOLDERS = ("steps", "steps-v1")
@@ -52,7 +52,7 @@ def replies(answer: dict[str, Any]) -> tuple[list[dict[str, Any]], dict[str, Any
                 {key: ["one", "two"] if isinstance(value, list) else 1 for key, value in example.items()}
             )
         elif example is not None:
-            artifacts.append(example)
+            artifacts.append(filled(example))
     asked = answer["pending"].get("decision")
     if asked:
         artifacts = [decision(asked["checkpointId"], asked["options"][0]["id"])]

@@ -29,6 +29,7 @@ from support.authored import write
 from support.paths import SOURCE
 
 IS_SET = {"type": "simple", "variable": "ready", "operator": "==", "value": True}
+NEVER = {**IS_SET, "value": "never"}
 OURS = {"var": "ready", "equals": True}
 
 # What a field needs beyond its type: names that must exist, and values that may be anything in the type.
@@ -141,18 +142,18 @@ def _items(effect: dict[str, Any]) -> tuple[list[Any], dict[str, Any]]:
     """Return steps, an inline gate and a nested loop, and a gate that a step names."""
     gate = filled(GateSource, id="ask", type="checkpoint")
     gate["options"] = [{**gate["options"][0], "id": "yes", "effect": effect}]
-    decide = gate.pop("decide")  # no agent passes it, so it is never asked
+    del gate["decide"]  # no agent passes it
     inline = {**gate, "id": "inline", "type": "gate"}
     del gate["checks"]  # only a gate among the steps has them
-    never = {"type": "simple", "variable": "count", "operator": "==", "value": -1}
-    named = {**inline, "id": "named", "decide": decide, "condition": never}
     nested = filled(LoopSource, id="nested", type="loop")
     nested["body"] = [filled(StepSource, id="deep", checkpoint=None), {**inline, "id": "deeper"}]
-    return [filled(StepSource, id="do", type="step"), inline, named, nested], gate
+    return [filled(StepSource, id="do", type="step"), inline, nested], gate
 
 
 def _activity(name: str, **fields: Any) -> dict[str, Any]:
     steps, gate = _items({name: VALUES[name] for name in ("setVariable", "transitionTo", "skipActivities")})
+    decide = filled(GateSource)["decide"]
+    steps.append({**gate, "id": "named", "type": "gate", "decide": decide, "condition": NEVER})
     loop = filled(ActivityLoopSource, id="each")
     loop["steps"] = [filled(StepSource, id="inner", checkpoint=None, type="parallel")]
     within = [filled(StepSource, id="innermost", checkpoint=None)]

@@ -37,7 +37,7 @@ class AuthCommands(click.Group):
 
 @click.group(cls=AuthCommands)
 def command() -> None:
-    """Give, list and revoke tokens for callers over HTTP, and name groups of them."""
+    """Give and revoke tokens for callers over HTTP; name groups."""
 
 
 @command.command(epilog="Example: interlock auth add ada --role approver")

@@ -22,9 +22,10 @@ UNITS = {"m": 60_000, "h": 3_600_000, "d": 86_400_000}
 @click.option("--end", is_flag=True, help="End it now.")
 @data_dir_option
 def command(of: str, to: str, duration: str, end: bool, data_dir: str | None) -> None:
-    """Let TO answer gates in the place of FROM for a time. Needs a terminal.
+    """Let TO answer gates in the place of FROM for a time.
 
-    It gives FROM's seat to TO: a person still counts once, and whoever started a run does not count.
+    Needs a terminal. It gives FROM's seat to TO: a person still counts once, and whoever started a run does
+    not count.
     """
     require_terminal("A delegation")
     if not re.fullmatch(r"[1-9][0-9]{0,4}[mhd]", duration):

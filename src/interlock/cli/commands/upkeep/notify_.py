@@ -22,7 +22,7 @@ MOST = 10_000
 
 @click.group()
 def command() -> None:
-    """Test the channels for notifications, and list what was not delivered.
+    """Test the channels for messages; list what was not delivered.
 
     Channels are in notify.toml in the data directory. Without it nothing is sent.
     """

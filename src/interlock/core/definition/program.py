@@ -129,6 +129,13 @@ class Plan:
         return {name: tuple(values.values()) for name, values in compared.items()}
 
     @cached_property
+    def secrets(self) -> frozenset[str]:
+        """The variables that say whether the agent can use a secret; none ever holds one."""
+        items = (item for activity in self.workflow.activities for item in walk(activity.items))
+        needs = (need for item in items if isinstance(item, Step) for need in item.user_input)
+        return frozenset(need.key for need in needs if need.is_secret and need.key)
+
+    @cached_property
     def decisions(self) -> Mapping[str, tuple[tuple[Gate, Variables], ...]]:
         """What options of required gates set, by variable."""
         setting: dict[str, tuple[tuple[Gate, Variables], ...]] = {}

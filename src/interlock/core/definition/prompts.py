@@ -238,7 +238,7 @@ def remark_text(remark: Remark) -> str:
 
 def user_question(need: UserInput, scope: Scope) -> str:
     """What only the user can give to a step, in one line."""
-    choice = " (approve or reject)" if need.is_approval else ""
+    choice = f" ({' or '.join(option.id for option in need.options)})" if need.options else ""
     return f"{interpolate(need.question, scope)}{choice}"
 
 

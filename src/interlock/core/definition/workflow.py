@@ -130,6 +130,23 @@ class UserInput(Value, frozen=True):
         return self.reason == "needs_user_approval"
 
     @property
+    def is_secret(self) -> bool:
+        """Say whether it is a secret, which is never taken: the answer says whether the agent can use it."""
+        return self.reason == "needs_user_secret_or_token"
+
+    @property
+    def options(self) -> tuple[Option, ...]:
+        """What the user chooses from, the one that lets the step be done first; nothing for free text."""
+        if self.is_approval:
+            return APPROVAL
+        return PROVISION if self.is_secret else ()
+
+    @property
+    def accepted(self) -> str:
+        """The option that lets the step be done; nothing for free text."""
+        return self.options[0].id if self.options else ""
+
+    @property
     def is_assumable(self) -> bool:
         """Say whether it is a choice that may be assumed outside guided mode."""
         return self.reason == "needs_user_choice" and self.non_assumable is None
@@ -256,6 +273,13 @@ class Approvers(Value, frozen=True):
     within_ms: int | None = None
     remind_ms: int | None = None
     escalate_to: str | None = None
+
+
+APPROVAL = (Option("approve", "Approve"), Option("reject", "Reject"))
+PROVISION = (
+    Option("provided", "Provided", "The agent can use it where it is kept; a note can say where"),
+    Option("refused", "Refused", "The agent does not get it"),
+)
 
 
 class Gate(Value, frozen=True, tag="gate"):

@@ -19,6 +19,7 @@ from interlock.core.run.preferences import Preferences
 from interlock.core.run.questions import Question
 from interlock.core.run.reasons import Blocker, BlockerCode, ContractPointer, Severity
 from interlock.core.run.state import RunState, instance
+from interlock.core.secrets import note_without_secret
 from interlock.core.values import Json
 from interlock.core.variables.typed_values import fitting
 from interlock.core.variables.writes import brought_with, restored
@@ -136,7 +137,7 @@ def resolved(
         options=tuple(listed.id for listed in gate.options),
         option=option.id if option else None,
         client=decision.client if decision else "",
-        note=decision.note if decision else "",
+        note=note_without_secret(decision.note) if decision else "",
         agent=agent,
         next=following,
         sets=sets,

@@ -15,7 +15,7 @@ from interlock.core.definition.criteria import failed_checks, requirement
 from interlock.core.definition.expressions import root, variables_in
 from interlock.core.definition.program import Plan, confirmation
 from interlock.core.definition.prompts import choices_of, question_text, text_of
-from interlock.core.definition.workflow import Capability, Contract, Option, Step, UserInput
+from interlock.core.definition.workflow import Capability, Contract, Step, UserInput
 from interlock.core.engine.decisions import (
     DECISION,
     counts,
@@ -47,6 +47,7 @@ from interlock.core.run.reasons import (
     ordered,
 )
 from interlock.core.run.state import CapabilityStatus, RunState, instance
+from interlock.core.secrets import no_secret, note_without_secret, secret_in
 from interlock.core.values import Json, set_names
 from interlock.core.variables.roots import input_roots
 from interlock.core.variables.typed_values import fitting, placeholder, sound
@@ -62,8 +63,7 @@ REASONS = (
     "safety_stop",
     "policy_constraint",
 )
-APPROVE, REJECT = "approve", "reject"
-APPROVAL = (Option(APPROVE, "Approve"), Option(REJECT, "Reject"))
+REJECTIONS = ("reject", "refused")
 THE_ANSWER = "<the user's answer>"
 STRONG = ("probe_step", "attempted_use")
 RESULTS: Mapping[CapabilityStatus, str] = {"available": "success", "unavailable": "failure"}
@@ -95,7 +95,7 @@ class Verdict(Struct, frozen=True):
 
     @property
     def rejections(self) -> tuple[e.GateResolved, ...]:
-        return tuple(answer for answer in self.answers if answer.option == REJECT)
+        return tuple(answer for answer in self.answers if answer.option in REJECTIONS)
 
 
 NOTHING_LACKS = Verdict()
@@ -199,21 +199,22 @@ def _own_questions(
         if decision is None and value is None:
             value = offered.get(need.key or "")
         if value is not None:
-            approved = need.is_approval and value is True
-            decision = Decision(APPROVE if approved else text_of(value), "agent", client)
+            approved = value is True and need.options
+            decision = Decision(need.accepted if approved else text_of(value), "agent", client)
         if decision is not None and not counts(decision, state, instance(state, question.id), terms):
             decision = None
-        if decision is not None and unfit(plan, need, decision.option if value is None else value):
+        instead = unfit(plan, need, decision.option if value is None else value) if decision else ""
+        if instead:
             decision = None
         if decision is not None:
             answer = _answered(plan, state, question, need, decision, now, value)
             answers.append(answer)
             gaps += (_gap(blocker, answer.key, "critical") for blocker in lacking)
             gaps += undecided_gap(state, answer, None)
-        if decision is not None and (not need.is_approval or decision.option == APPROVE):
+        if decision is not None and (not need.options or decision.option == need.accepted):
             continue
         waits = waits_for_user(state, instance(state, question.id), terms)
-        blocker = _dependency(plan, step, need, question, decision, waits=waits)
+        blocker = _dependency(plan, step, need, question, decision, instead, waits=waits)
         if state.preferences.never_stops:
             gaps.append(_gap(blocker, key, "critical", need.reason))
         elif not state.preferences.guided and need.is_assumable:
@@ -443,9 +444,9 @@ def _answered(
     value: Json,
 ) -> e.GateResolved:
     """The record of the user's answer, which becomes a variable where the file names one."""
-    passes = not need.is_approval or decision.option == APPROVE
+    passes = not need.options or decision.option == need.accepted
     answer = decision.option if value is None else value
-    if need.is_approval and plan.types.get(need.key or "") == "boolean":
+    if need.options and plan.types.get(need.key or "") == "boolean":
         answer = True
     sets = fitting(plan, {need.key: answer}) if need.key and passes else {}
     return e.GateResolved(
@@ -459,7 +460,7 @@ def _answered(
         options=tuple(option.id for option in question.options),
         option=decision.option,
         client=decision.client,
-        note=decision.note,
+        note=note_without_secret(decision.note),
         sets=sets,
         restores=restored(state, question.id, sets),
         roots=question.roots,
@@ -468,10 +469,14 @@ def _answered(
 
 
 def unfit(plan: Plan, need: UserInput, answer: Json) -> str:
-    """Say what to answer instead, where an answer cannot become the variable that it is for; else nothing."""
+    """Say what to answer instead, where an answer is a secret or cannot become its variable; else nothing."""
     if answer == THE_ANSWER:
         return f"{THE_ANSWER} is the placeholder of the example; send what the user has answered."
-    if need.is_approval or need.key not in plan.types:
+    if need.is_secret and answer not in (True, *(option.id for option in need.options)):
+        return "A secret is never taken. Answer 'provided' once the agent can use it, or 'refused'."
+    if (kind := secret_in(text_of(answer))) is not None:
+        return no_secret(kind)
+    if need.options or need.key not in plan.types:
         return ""
     return next((notice.message for notice in sound(plan, {need.key: answer})[1]), "")
 
@@ -509,22 +514,32 @@ def input_question(plan: Plan, state: RunState, step: Step, need: UserInput) -> 
     scope = plan.scope(state.variables)
     roots = input_roots(plan.workflow, step, need)
     title, text = question_text(step.title, scope), question_text(need.question, scope)
-    options, name = APPROVAL if need.is_approval else (), step.input_id(need)
-    return Question(name, title, text, options, roots, instance(state, name))
+    name = step.input_id(need)
+    return Question(name, title, text, need.options, roots, instance(state, name))
 
 
 def _dependency(
-    plan: Plan, step: Step, need: UserInput, question: Question, decision: Decision | None, *, waits: bool
+    plan: Plan,
+    step: Step,
+    need: UserInput,
+    question: Question,
+    decision: Decision | None,
+    instead: str,
+    *,
+    waits: bool,
 ) -> Blocker:
     pointer = ContextKey(need.key) if need.key else WorkflowStep(step.id)
-    text, answer = question.text, "<approve | reject>" if need.is_approval else THE_ANSWER
-    rejected = decision is not None and decision.option == REJECT
+    choice = f"<{' | '.join(option.id for option in need.options)}>"
+    text, answer = question.text, choice if need.options else THE_ANSWER
+    rejected = decision is not None and decision.option in REJECTIONS
     if rejected:
-        text = f"The user has rejected this: {question.text}"
+        text = f"The user has {'refused' if need.is_secret else 'rejected'} this: {question.text}"
     elif decision is not None:
         text = f"'{decision.option}' is neither approve nor reject: {question.text}"
+    elif instead:
+        text = f"{question.text} {instead}"
     example: Json = {"kind": DECISION, "checkpointId": question.id, "optionId": answer}
     if need.key:
-        example = {need.key: answer if need.is_approval else placeholder(plan, need.key)}
+        example = {need.key: answer if need.options else placeholder(plan, need.key)}
     example = None if waits else example
     return Blocker(BlockerCode.USER_ONLY_DEPENDENCY, pointer, text, example=example, rejected=rejected)

@@ -181,7 +181,7 @@ def _effects(hearing: Hearing, event: e.GateResolved, asked: Askable) -> Verdict
         more = event.transition_to or event.next or event.skip_activities
         if more or not {asked.source.key}.issuperset(event.sets):
             yield I4(f"{where} does more than set its variable")
-        is_typed = asked.source.key in hearing.plan.types and not asked.source.is_approval
+        is_typed = asked.source.key in hearing.plan.types and not asked.source.options
         if is_typed and asked.source.key not in event.sets:
             yield I4(f"{where} does not set its variable")
         return

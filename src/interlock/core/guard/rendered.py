@@ -12,9 +12,6 @@ from interlock.core.definition.workflow import Gate, Option, Step, UserInput, Wo
 from interlock.core.run.questions import Question
 from interlock.core.variables.roots import wanted_by_absence
 
-APPROVE = "approve"
-_APPROVAL = (Option(APPROVE, "Approve"), Option("reject", "Reject"))
-
 
 def gate_question(plan: Plan, scope: Scope, gate: Gate, confirms: Step | None) -> Question:
     """Render the question of a gate, or of the confirmation of a step."""
@@ -32,10 +29,9 @@ def gate_question(plan: Plan, scope: Scope, gate: Gate, confirms: Step | None) -
 def input_question(plan: Plan, scope: Scope, step: Step, need: UserInput, key: str) -> Question:
     """Render what only the user can give to a step, for one instance of it."""
     title, text = question_text(step.title, scope), question_text(need.question, scope)
-    options = _APPROVAL if need.is_approval else ()
     paths = (*variables_in(need.question), *variables_of(step.condition))
     roots = _roots(plan, paths) - {root(need.key or "")}
-    return Question(step.input_id(need), title, text, options, tuple(roots), key)
+    return Question(step.input_id(need), title, text, need.options, tuple(roots), key)
 
 
 def entrance(workflow: Workflow) -> Gate:

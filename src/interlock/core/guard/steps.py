@@ -7,7 +7,6 @@ from interlock.core.definition.program import DoStep
 from interlock.core.definition.workflow import Step
 from interlock.core.guard import checking, writing
 from interlock.core.guard.hearing import I1, I5, Hearing, Verdict
-from interlock.core.guard.rendered import APPROVE
 from interlock.core.run import events as e
 
 
@@ -40,7 +39,7 @@ def _inputs(hearing: Hearing, step: Step, key: str) -> Verdict:
         asked = hearing.audit.instance(step.input_id(need))
         preferences = hearing.audit.applied
         assumed = not preferences.guided and need.is_assumable
-        if asked in hearing.given and (not need.is_approval or hearing.given[asked] == APPROVE):
+        if asked in hearing.given and (not need.options or hearing.given[asked] == need.accepted):
             continue
         if (preferences.never_stops or assumed) and (need.reason, key) in hearing.gaps:
             continue

@@ -12,6 +12,7 @@ import msgspec
 
 from interlock.core.definition.expressions import RESERVED
 from interlock.core.definition.program import Plan
+from interlock.core.definition.workflow import PROVISION
 from interlock.core.run.notices import Notice
 from interlock.core.values import MISSING, Json, Missing, Variables
 
@@ -47,6 +48,9 @@ def sound(plan: Plan, variables: Variables) -> tuple[dict[str, Json], list[Notic
         elif _is_placeholder(name, value, placeholder(plan, name)):
             text = f"'{name}' is not taken: it is the placeholder of an example. Send its value."
             notices.append(Notice(NOT_TAKEN, text))
+        elif name in plan.secrets and not _tells_of_secret(value):
+            text = f"'{name}' is not taken: a secret is never kept. Send 'provided' or 'refused'."
+            notices.append(Notice(NOT_TAKEN, text))
         elif isinstance(typed := converted(plan.types.get(name), value), Missing):
             kind = plan.types[name]
             text = f"'{name}' is not taken: it is declared as {kind}. Send {_EXAMPLES.get(kind, kind)}."
@@ -65,6 +69,11 @@ def _is_placeholder(name: str, value: Json, shown: Json | Missing = MISSING) -> 
             return value == shown or any(_is_placeholder(key, member) for key, member in value.items())
         case _:
             return value == shown
+
+
+def _tells_of_secret(value: Json) -> bool:
+    """Say whether a value only tells whether the agent can use a secret."""
+    return value is None or isinstance(value, bool) or value in [option.id for option in PROVISION]
 
 
 def fitting(plan: Plan, variables: Variables) -> dict[str, Json]:

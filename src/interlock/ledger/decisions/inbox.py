@@ -21,6 +21,7 @@ from interlock.core.run.events import GateResolved
 from interlock.core.run.outcomes import NeedAnswer, NeedStep, Refusal
 from interlock.core.run.questions import Question
 from interlock.core.run.surface_policy import POLICIES
+from interlock.core.secrets import no_secret, secret_in
 from interlock.core.values import Json
 from interlock.ledger.decisions.approvals import Approving, approving
 from interlock.ledger.decisions.recorded import as_attempted, decision_key, imported_up_to
@@ -195,7 +196,10 @@ def decide_question(
     if options and option not in options:
         message = f"'{option}' is not an option of '{question.id}'."
         raise LedgerError("VALIDATION_ERROR", message, f"Options: {', '.join(options)}.")
-    if not options and (instead := _unfit(position, question, option)):
+    instead = _unfit(position, question, option) if not options else ""
+    if kind := secret_in(note):
+        instead = no_secret(kind)
+    if instead:
         raise LedgerError("VALIDATION_ERROR", "This answer was not recorded.", instead)
     if question.decide is not None:
         _approve(ledger, position, question, option, note, channel)

@@ -138,7 +138,7 @@ def step_shape(step: Step, gate: str | None = None) -> Shape:
 
 
 def _user_input(need: UserInput) -> Shape:
-    options: list[Json] = ["approve", "reject"] if need.is_approval else []
+    options: list[Json] = [option.id for option in need.options]
     return _present(reason=need.reason, key=need.key, question=need.question, options=options)
 
 

@@ -13,7 +13,6 @@ from interlock.cli.played_run import CLIENT, PlayedRun, Turn
 from interlock.cli.references import workflow_of
 from interlock.cli.screen import block_of, inform, line_of, markdown, paint, paragraph, say
 from interlock.core.definition.program import confirmation
-from interlock.core.engine.requirements import APPROVE, REJECT
 from interlock.core.run.commands import Decision
 from interlock.core.run.outcomes import NeedAnswer, NeedInput, NeedStep, Refusal
 from interlock.core.run.output import Output
@@ -136,9 +135,9 @@ def _step(need: NeedStep, pending: Pending) -> Turn | str:
                 notes.append(line)
     decisions: dict[str, Decision] = {}
     for wanted in need.step.user_input:
-        if wanted.is_approval:
+        if wanted.options:
             inform(line_of(wanted.question))
-            answer = choose([APPROVE, REJECT])
+            answer = choose([option.id for option in wanted.options])
         else:
             answer = click.prompt(line_of(wanted.question), err=True)
         decisions[need.step.input_id(wanted)] = _decision(answer)

@@ -18,7 +18,7 @@ from interlock.console.actions import (
 from interlock.console.answers import ConsoleError
 from interlock.console.comparison import Comparison
 from interlock.console.health import DoctorReport, HealthPage, SettingsPage
-from interlock.console.inbox_pages import InboxPage
+from interlock.console.inbox_pages import InboxPage, InboxQuestion
 from interlock.console.run_pages import (
     KeepRequest,
     RemovalPage,
@@ -36,6 +36,7 @@ from interlock.ledger.queries.branch_artifacts import BranchArtifacts
 TARGET = Path(__file__).resolve().parents[1] / "console" / "src" / "types.ts"
 SENT = [
     InboxPage,
+    InboxQuestion,
     RunsPage,
     RemovalPage,
     RunsChanged,

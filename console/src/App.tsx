@@ -1,6 +1,6 @@
 import { useContext, useEffect, useRef, useState } from "react";
 import { LiveContext, useLiveChanges, usePage } from "./api";
-import type { Page } from "./api";
+import { HeldAnswers } from "./held";
 import { Palette } from "./Palette";
 import { SignIn } from "./SignIn";
 import { Link, RouteContext, go, useRoute, useRouter } from "./router";
@@ -25,6 +25,8 @@ const NAV: [string, string, IconName, string][] = [
   ["compare", "Compare", "compare", "c"],
   ["health", "Health", "health", "h"],
 ];
+
+const COUNT_AGAIN_MS = 2000;
 
 type Theme = "system" | "light" | "dark";
 const THEMES: Theme[] = ["system", "light", "dark"];
@@ -52,8 +54,13 @@ function Shell() {
   const live = useContext(LiveContext).state;
   const [theme, setTheme] = useState(storedTheme);
   const [open, setOpen] = useState<"palette" | "keys" | null>(null);
-  const inbox = usePage<InboxPage>("inbox");
-  const waiting = inbox.data?.questions.length ?? 0;
+  const inbox = usePage<InboxPage>("inbox", { order: "newest", limit: "20" });
+  const waiting = inbox.data?.total ?? 0;
+  useEffect(() => {
+    if (!inbox.data?.counting) return;
+    const timer = window.setTimeout(inbox.reload, COUNT_AGAIN_MS);
+    return () => window.clearTimeout(timer);
+  }, [inbox.data]);
   const notified = useRef<Set<string> | null>(null);
   const room = route.path[0] ?? (waiting > 0 || inbox.data === null ? "inbox" : "runs");
 
@@ -64,21 +71,20 @@ function Shell() {
 
   useEffect(() => {
     if (!inbox.data) return;
-    document.title = `${waiting ? `(${waiting}${inbox.data.more ? "+" : ""}) ` : ""}Interlock`;
+    document.title = `${waiting ? `(${waiting.toLocaleString("en")}${inbox.data.counting ? "+" : ""}) ` : ""}Interlock`;
     const icon = document.querySelector<HTMLLinkElement>("link[rel=icon]");
-    if (icon) icon.href = waiting ? `/console/icon-${waiting}.svg` : "/console/icon.svg";
+    if (icon) icon.href = waiting ? `/console/icon-${Math.min(waiting, 99)}.svg` : "/console/icon.svg";
     const known = notified.current;
-    for (const { question } of known ? inbox.data.questions : []) {
-      const key = `${question.sessionId} ${question.node} ${question.id}`;
-      if (known?.has(key) || !document.hidden || !("Notification" in window) || Notification.permission !== "granted") continue;
-      const notification = new Notification(question.name, { body: question.title, tag: key });
+    for (const { place, question, name, title } of known ? inbox.data.questions : []) {
+      if (known?.has(place) || !document.hidden || !("Notification" in window) || Notification.permission !== "granted") continue;
+      const notification = new Notification(name, { body: title, tag: place });
       notification.onclick = () => {
         window.focus();
-        go("/console/inbox");
+        go(`/console/inbox?session=${question.sessionId}&place=${place}`);
         notification.close();
       };
     }
-    notified.current = new Set([...(known ?? []), ...inbox.data.questions.map(({ question }) => `${question.sessionId} ${question.node} ${question.id}`)]);
+    notified.current = new Set([...(known ?? []), ...inbox.data.questions.map(({ place }) => place)]);
   }, [waiting, inbox.data]);
 
   useEffect(() => {
@@ -123,7 +129,7 @@ function Shell() {
               <span>{label}</span>
               {path === "inbox" && waiting > 0 && (
                 <span className="count">
-                  {waiting}
+                  {waiting > 999 ? `${(waiting / 1000).toFixed(waiting > 9999 ? 0 : 1)}k` : waiting}
                   <span className="sr-only"> waiting</span>
                 </span>
               )}
@@ -152,17 +158,18 @@ function Shell() {
         </div>
       </header>
       <main id="main" tabIndex={-1}>
-        {inbox.error?.code === "UNAUTHORIZED" ? <SignIn /> : <View room={room} rest={route.path.slice(1)} inbox={inbox} />}
+        {inbox.error?.code === "UNAUTHORIZED" ? <SignIn /> : <View room={room} rest={route.path.slice(1)} />}
       </main>
+      <HeldAnswers />
       {open === "palette" && <Palette pages={NAV.map(([path, label]) => [path, label])} onClose={() => setOpen((now) => (now === "palette" ? null : now))} onKeys={() => setOpen("keys")} setTheme={setTheme} />}
       {open === "keys" && <Keys onClose={() => setOpen(null)} />}
     </div>
   );
 }
 
-function View({ room, rest, inbox }: { room: string; rest: string[]; inbox: Page<InboxPage> }) {
+function View({ room, rest }: { room: string; rest: string[] }) {
   const [id, part] = rest;
-  if (room === "inbox") return <Inbox page={inbox} />;
+  if (room === "inbox") return <Inbox />;
   if (room === "runs") return <Runs />;
   if (room === "sessions" && id) return <Session key={id} reference={id} />;
   if (room === "workflows" && id && part === "simulate") return <Simulation key={id} id={id} />;
@@ -184,7 +191,9 @@ function View({ room, rest, inbox }: { room: string; rest: string[]; inbox: Page
 
 const KEYS: [string, string][] = [
   ["1 … 9", "Choose an answer in the inbox"],
-  ["Enter", "Decide what was chosen"],
+  ["Enter", "Answer what was chosen; it is sent after five seconds, or when you leave the page"],
+  ["n", "Write a note to the answer"],
+  ["u", "Undo the last answer that was not sent yet"],
   ["j, k", "Next and previous question, session or step"],
   ["x", "Select the session in the list of runs"],
   ["[, ]", "Previous and next tab of a session"],

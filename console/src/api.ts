@@ -46,22 +46,41 @@ export function get<T>(path: string, query: Record<string, string | undefined> =
 
 let csrf: Promise<string> | null = null;
 
-export async function act<T>(name: string, body: unknown): Promise<T> {
+let token = "";
+
+/** Get ready to send something at once, even while the page is being left. */
+export function prepareToAct(): void {
+  void csrfToken().catch(() => undefined);
+}
+
+async function csrfToken(): Promise<string> {
   csrf ??= get<{ csrf: string }>("csrf").then((answer) => answer.csrf);
-  let token: string;
   try {
     token = await csrf;
   } catch (error) {
     csrf = null;
     throw error;
   }
-  return answered<T>(
-    fetch(`/console/do/${name}`, {
-      method: "POST",
-      headers: { "Content-Type": "application/json", "X-Interlock-Csrf": token },
-      body: typeof body === "string" ? body : JSON.stringify(body),
-    }),
-  );
+  return token;
+}
+
+function posted(name: string, body: unknown, keepalive = false): Promise<Response> {
+  return fetch(`/console/do/${name}`, {
+    method: "POST",
+    keepalive,
+    headers: { "Content-Type": "application/json", "X-Interlock-Csrf": token },
+    body: typeof body === "string" ? body : JSON.stringify(body),
+  });
+}
+
+export async function act<T>(name: string, body: unknown): Promise<T> {
+  await csrfToken();
+  return answered<T>(posted(name, body));
+}
+
+/** Send an action while the page is being left: nobody is there to hear the answer. */
+export function actOnLeaving(name: string, body: unknown): void {
+  void posted(name, body, true).catch(() => undefined);
 }
 
 /** Send actions and keep what came of the last one, for a sentence or an error on the page. */
@@ -139,7 +158,9 @@ export function useLiveChanges(): Live {
           look();
         },
         (error: unknown) => {
-          if (!isOpen && error instanceof Refused && error.status === 0) to("offline");
+          if (isOpen || !(error instanceof Refused)) return;
+          to(error.status === 0 ? "offline" : "reconnecting");
+          if (error.status === 401) look(); // another launch of the server: the pages ask to sign in again
         },
       );
     }, POLL_MS);

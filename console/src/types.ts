@@ -1,18 +1,55 @@
 // Written by tools/console_types.py from the structs of the server. Do not edit.
 
 export interface InboxPage {
-  questions: Array<InboxQuestion>;
-  more: boolean;
+  questions: Array<InboxLine>;
+  total: number;
+  matching: number;
+  rows: number;
+  offset: number;
+  fresh: number;
+  newest: number;
+  counting: boolean;
+  workflows: Array<InboxChoice>;
+  projects: Array<InboxChoice>;
+  owners: Array<InboxChoice>;
   needsPin: boolean;
   canDecide: boolean;
 }
 
-export interface InboxQuestion {
-  question: WaitingQuestion;
+export interface InboxLine {
+  place: string;
+  question: AskedQuestion;
   owner: string;
+  ref: string;
+  title: string;
+  name: string;
+  excerpt: string;
+  since: number;
+  dueAt: number;
   workflowId: string;
-  handedIn: HandedIn | null;
-  follows: Array<WhatFollows>;
+  project: string;
+  equal: string;
+  equals: number;
+}
+
+export interface AskedQuestion {
+  sessionId: string;
+  node: number;
+  id: string;
+  shown: string;
+  runId: string;
+  key: string;
+}
+
+export interface InboxChoice {
+  value: string;
+  count: number;
+}
+
+export interface InboxQuestion {
+  line: InboxLine;
+  question: WaitingQuestion;
+  substance: Substance;
 }
 
 export interface WaitingQuestion {
@@ -37,6 +74,13 @@ export interface QuestionOption {
   label: string;
   description: string;
   effect: string;
+}
+
+export interface Substance {
+  handedIn: HandedIn | null;
+  shortened: boolean;
+  gaps: Array<KnownGap>;
+  follows: Array<WhatFollows>;
 }
 
 export interface HandedIn {
@@ -144,6 +188,7 @@ export interface Blocker {
   message: string;
   requirement: string;
   example: unknown;
+  rejected: boolean;
 }
 
 export type BlockerCode = "INVALID_REQUIRED_OUTPUT" | "INVARIANT_VIOLATION" | "MISSING_REQUIRED_OUTPUT" | "REQUIRED_CAPABILITY_UNAVAILABLE" | "REQUIRED_CAPABILITY_UNKNOWN" | "STORAGE_CORRUPTION_DETECTED" | "USER_ONLY_DEPENDENCY";
@@ -168,9 +213,16 @@ export interface WorkflowStep {
   stepId: string;
 }
 
+export interface KnownGap {
+  number: number;
+  severity: "critical" | "info" | "warning";
+  summary: string;
+  resolved: string;
+  users: boolean;
+}
+
 export interface WhatFollows {
   option: string;
-  effects: Array<string>;
   pending: PendingLine | null;
 }
 
@@ -287,14 +339,6 @@ export interface RunStatus {
   startedAt: number;
   updatedAt: number;
   abandoned: string | null;
-}
-
-export interface KnownGap {
-  number: number;
-  severity: "critical" | "info" | "warning";
-  summary: string;
-  resolved: string;
-  users: boolean;
 }
 
 export interface ModeLine {

@@ -68,7 +68,7 @@ def test_a_choice_can_be_made_by_number(tmp_path: Path) -> None:
         session = to_the_gate(one)
     terminal = Terminal(tmp_path, "decide", session)
     assert "1 = accept, 2 = rework" in terminal.until("Your choice")
-    terminal.type("2\n")
+    terminal.type("2\n\n")
     assert terminal.end()[0] == 0
     assert [decision["option"] for decision in decisions(tmp_path, session)] == ["rework"]
     assert interlock(tmp_path, "inbox").out == "No decision is waiting for you.\n"
@@ -89,7 +89,7 @@ def test_an_option_whose_id_is_a_number_is_chosen_by_its_id(tmp_path: Path, comm
             session = one.start("my.flow", goal="Tidy up")["session"]["sessionId"]
             terminal = Terminal(data, "decide", session)
             terminal.until("Your choice: ")
-            terminal.type("1\n")
+            terminal.type("1\n\n")
             assert terminal.end()[0] == 0
             one.go_on()
     else:

@@ -36,7 +36,8 @@ def test_a_gate_that_opened_while_the_connection_was_cut_is_answered_after_it(
         page.get_by_text("live", exact=True).wait_for()
         page.get_by_role("article", name="Accept the result").wait_for()
         page.keyboard.press("1")
-        page.get_by_text("press Enter to decide").wait_for()
+        page.get_by_text("press Enter to answer").wait_for()
         page.keyboard.press("Enter")
+        page.get_by_role("button", name="Send now").click()
         page.get_by_role("heading", name="Nothing waits for you").wait_for()
         assert worker.go_on()["pending"]["stepId"] == "close-task"

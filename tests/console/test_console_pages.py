@@ -7,8 +7,9 @@ from typing import Any
 import msgspec
 import pytest
 
+from interlock.console import inbox_pages
 from interlock.console.console import Console
-from interlock.console.inbox_pages import MOST_QUESTIONS
+from interlock.console.inbox_pages import PAGE
 from interlock.core.principals import LOCAL, Principal
 from interlock.core.run.commands import Terms
 from interlock.ledger.decisions.user_pin import set_pin
@@ -21,28 +22,28 @@ __all__ = ["desk"]
 
 
 def test_an_empty_store_shows_empty_pages(desk: Desk) -> None:
-    assert desk.shows("inbox") == {
-        "questions": [],
-        "more": False,
-        "needsPin": False,
-        "canDecide": True,
-    }
+    inbox = desk.shows("inbox")
+    assert (inbox["questions"], inbox["total"], inbox["counting"]) == ([], 0, False)
+    assert (inbox["needsPin"], inbox["canDecide"]) == (False, True)
     runs = desk.shows("runs")
     assert (runs["lines"], runs["points"], runs["projects"], runs["more"]) == ([], [], [], False)
     assert desk.shows("search", q="anything")["hits"] == []
 
 
 def test_a_question_comes_with_what_was_handed_in_and_what_follows(desk: Desk) -> None:
-    asked = desk.to_the_gate()
+    line = desk.to_the_gate()
+    assert (line["name"], line["excerpt"], line["workflowId"]) == ("Ship", "ship?", "test.flow")
+    asked = desk.opened(line)
     assert asked["question"]["message"] == "ship?"
-    assert asked["handedIn"]["notes"] == ["Built it."]
-    assert [(each["kind"], each["rest"]) for each in asked["handedIn"]["artifacts"]] == [
+    substance = asked["substance"]
+    assert substance["handedIn"]["notes"] == ["Built it."]
+    assert [(each["kind"], each["rest"]) for each in substance["handedIn"]["artifacts"]] == [
         ("build", {"files": 3})
     ]
     assert asked["question"]["options"][0]["effect"] == "out = true"
-    assert [(each["option"], each["effects"], each["pending"]["id"]) for each in asked["follows"]] == [
-        ("yes", ["sets out to true"], "last"),
-        ("no", [], "last"),
+    assert [(each["option"], each["pending"]["id"]) for each in substance["follows"]] == [
+        ("yes", "last"),
+        ("no", "last"),
     ]
 
 
@@ -53,20 +54,77 @@ def test_what_follows_is_known_as_soon_as_a_question_is_asked(bench: Bench) -> N
     worker = bench.agent()
     worker.start("test.flow", goal="Ship it")
     worker.ack("Built it.")
-    page = msgspec.json.decode(console.page(LOCAL, "inbox", {}).body)
-    assert [each["pending"]["id"] for each in page["questions"][0]["follows"]] == ["last", "last"]
+    (line,) = msgspec.json.decode(console.page(LOCAL, "inbox", {}).body)["questions"]
+    page = console.page(LOCAL, f"inbox/{line['question']['sessionId']}", {"place": line["place"]})
+    follows = msgspec.json.decode(page.body)["substance"]["follows"]
+    assert [each["pending"]["id"] for each in follows] == ["last", "last"]
 
 
-def test_the_inbox_shows_the_newest_questions_and_says_that_there_are_more(desk: Desk) -> None:
-    for number in range(MOST_QUESTIONS + 1):
+def ask_many(desk: Desk, count: int) -> None:
+    """Let so many sessions wait; every third one hands in another report."""
+    for number in range(count):
         desk.clock.pass_seconds(1)
         desk.agent.start("test.flow", goal=f"Task {number}")
-        desk.agent.ack("Built it.")
-    page = desk.shows("inbox")
-    assert (len(page["questions"]), page["more"]) == (MOST_QUESTIONS, True)
-    assert page["questions"][0]["question"]["title"] == f"Task {MOST_QUESTIONS}"
+        desk.agent.ack("Built it." if number % 3 else "Built it another way.")
+
+
+def titles(page: Any) -> list[str]:
+    return [line["title"] for line in page["questions"]]
+
+
+def test_the_inbox_shows_the_oldest_first_and_every_question_can_be_reached(desk: Desk) -> None:
+    ask_many(desk, PAGE + 5)
+    first, second = desk.shows("inbox"), desk.shows("inbox", offset=str(PAGE))
+    assert titles(first) + titles(second) == [f"Task {number}" for number in range(PAGE + 5)]
+    assert (first["total"], first["rows"], first["counting"]) == (PAGE + 5, PAGE + 5, False)
+    assert titles(desk.shows("inbox", order="newest"))[0] == f"Task {PAGE + 4}"
     desk.agent.decide("yes")
-    assert not desk.shows("inbox")["more"]
+    assert desk.shows("inbox")["total"] == PAGE + 4
+
+
+def test_the_inbox_can_be_narrowed_and_equal_questions_are_grouped(desk: Desk) -> None:
+    ask_many(desk, 6)
+    page = desk.shows("inbox")
+    assert page["workflows"] == [{"value": "test.flow", "count": 6}]
+    assert [line["equals"] for line in page["questions"]] == [2, 4, 4, 2, 4, 4]
+    grouped = desk.shows("inbox", grouped="1")
+    assert (titles(grouped), grouped["rows"], grouped["matching"]) == (["Task 0", "Task 1"], 2, 6)
+    equal = desk.shows("inbox", equal=grouped["questions"][0]["equal"])
+    assert titles(equal) == ["Task 0", "Task 3"]
+    assert titles(desk.shows("inbox", workflow="another")) == []
+    assert titles(desk.shows("inbox", due="day")) == []
+
+
+def test_lines_that_are_on_the_screen_are_asked_for_again_without_what_has_come(desk: Desk) -> None:
+    ask_many(desk, 2)
+    before = desk.shows("inbox")
+    known = ",".join(line["place"] for line in before["questions"])
+    desk.agent.decide("yes")
+    desk.clock.pass_seconds(1)
+    desk.agent.start("test.flow", goal="It has come since")
+    desk.agent.ack("Built it.")
+    again = desk.shows("inbox", known=known, seen=str(before["newest"]))
+    assert (titles(again), again["fresh"], again["total"]) == (["Task 0"], 1, 2)
+
+
+def test_a_question_of_an_address_is_found_by_its_digest_and_a_missing_one_said(desk: Desk) -> None:
+    line = desk.to_the_gate()
+    session, shown = line["question"]["sessionId"], line["question"]["shown"]
+    assert desk.shows(f"inbox/{session}", shown=shown)["line"]["place"] == line["place"]
+    assert desk.act("decide", answer_to(line, "yes"))[0] == 200
+    assert "no longer waits" in desk.shows(f"inbox/{session}", shown=shown)["error"]["message"]
+
+
+def test_what_was_read_already_is_not_read_again_and_the_page_says_while_it_counts(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ask_many(desk, 3)
+    monkeypatch.setattr(inbox_pages, "EXAMINE_SECONDS", 0)
+    assert (desk.shows("inbox")["total"], desk.shows("inbox")["counting"]) == (0, True)
+    monkeypatch.setattr(inbox_pages, "EXAMINE_SECONDS", 60)
+    assert (desk.shows("inbox")["total"], desk.shows("inbox")["counting"]) == (3, False)
+    monkeypatch.setattr(inbox_pages, "EXAMINE_SECONDS", 0)
+    assert (desk.shows("inbox")["total"], desk.shows("inbox")["counting"]) == (3, False)
 
 
 def test_a_decision_is_recorded_with_its_channel_and_used_by_the_agent(desk: Desk) -> None:

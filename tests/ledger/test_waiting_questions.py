@@ -6,10 +6,11 @@ from typing import Any
 
 import pytest
 
-from interlock.cli.commands.sessions.inbox_ import show_question
+from interlock.cli.question_text import show_question
 from interlock.cli.screen import clock
 from interlock.core.run.commands import Terms
 from interlock.ledger.decisions.inbox import inbox
+from interlock.ledger.decisions.substance import substance_of
 from interlock.ledger.queries.run_lines import RunsWanted, run_lines
 from interlock.ledger.retention import collect
 from support.attacker import EVERY, USER, Attacker, Reaction, declines, on
@@ -142,5 +143,6 @@ def test_a_question_that_answers_itself_is_shown_with_its_default_and_its_time(
     agent.call("start_workflow", workflowId="test.flow")
     (question,) = inbox(agent.ledger)
     assert (question.default, question.default_at) == ("later", question.since + 30_000)
-    show_question(question)
+    position = agent.ledger.position(question.session_id, question.node)
+    show_question(question, substance_of(agent.ledger, position, question))
     assert f"Without an answer: later, from {clock(question.default_at)} on." in capsys.readouterr().out

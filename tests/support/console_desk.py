@@ -35,6 +35,10 @@ class Desk:
         answer = self.console.page(principal, path, query)
         return msgspec.json.decode(answer.body)
 
+    def opened(self, line: Any) -> Any:
+        """Return the question of a line, with all that belongs to it."""
+        return self.shows(f"inbox/{line['question']['sessionId']}", place=line["place"])
+
     def act(self, name: str, request: dict[str, Any], principal: Principal = LOCAL) -> tuple[int, Any]:
         answer = self.console.act(principal, name, msgspec.json.encode(request))
         return answer.status, msgspec.json.decode(answer.body)

@@ -23,12 +23,13 @@ OTHER_VALUES = {
     "recent_at": f"updated_at - number * {HOUR}",
 }
 COPIED = ("nodes", "observations", "handles", "commits", "sessions", "runs")  # the first read the last two
-FINISHED = "WHERE session_id IN (SELECT session_id FROM runs WHERE status LIKE 'complete%')"
+FINISHED = "status LIKE 'complete%'"
+WAITING = "awaiting <> ''"
 HEADS = " AND (session_id, node) IN (SELECT session_id, head_node FROM sessions)"
 
 
-def multiply_sessions(folder: Path, copies: int) -> None:
-    """Add copies of every finished session of a store that nobody has open; each copy is an hour older."""
+def multiply_sessions(folder: Path, copies: int, which: str = FINISHED) -> None:
+    """Add copies of sessions of a store that nobody has open, finished ones or others; each an hour older."""
     database = apsw.Connection(str(folder / FILE))
     database.execute("PRAGMA synchronous = OFF")
     letters = "||".join(f"substr('{LETTERS}', number / {power} % 10 + 1, 1)" for power in (1000, 100, 10, 1))
@@ -38,6 +39,7 @@ def multiply_sessions(folder: Path, copies: int) -> None:
         f" SELECT number, {letters} AS letters FROM counted",
         (copies,),
     )
+    chosen = f"WHERE session_id IN (SELECT session_id FROM runs WHERE {which} AND run_id NOT LIKE 'run_0%')"
     with database:
         for table in COPIED:
             columns = [row[1] for row in database.execute(f"PRAGMA table_info({table})")]
@@ -45,6 +47,6 @@ def multiply_sessions(folder: Path, copies: int) -> None:
             if table == "sessions":
                 other["updated_at"] = f"updated_at - number * {HOUR}"
             values = ", ".join(other.get(column, column) for column in columns)
-            where = FINISHED + HEADS if table == "nodes" else FINISHED
+            where = chosen + HEADS if table == "nodes" else chosen
             database.execute(f"INSERT INTO {table} SELECT {values} FROM {table} CROSS JOIN copies {where}")
     database.close()

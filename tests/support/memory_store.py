@@ -16,6 +16,7 @@ from msgspec.structs import replace
 
 from interlock.store.protocol import (
     NOT_ON_PATH,
+    AskingRow,
     BlockedRow,
     Changes,
     CommitRow,
@@ -141,6 +142,17 @@ class MemoryReader:
         rows = [row for row in self.tables.sessions.values() if self._fits(row, wanted)]
         rows.sort(key=lambda row: (-row.updated_at, row.session_id))
         return rows[wanted.offset : wanted.offset + wanted.limit]
+
+    def asking_sessions(self, owner: str | None) -> list[AskingRow]:
+        asking = {
+            run.session_id for run in self.tables.runs.values() if run.awaiting or run.status == "blocked"
+        }
+        rows = [
+            AskingRow(row.session_id, row.owner, row.head_digest, row.updated_at)
+            for row in self.tables.sessions.values()
+            if row.session_id in asking and owner in (None, row.owner)
+        ]
+        return sorted(rows, key=lambda row: (row.updated_at, row.session_id))
 
     def _fits(self, row: SessionRow, wanted: SessionFilter) -> bool:
         observed = self.tables.observations.get((row.session_id, "repo_root"))

@@ -1,127 +1,322 @@
-import { useContext, useEffect, useMemo, useRef, useState } from "react";
-import { act, LiveContext, Refused } from "../api";
-import type { Page } from "../api";
-import { Artifact } from "../artifacts";
-import { Markdown, visible } from "../markdown";
-import { Link, useRoute } from "../router";
-import type { ActionDone, ConsoleError, DecideRequest, InboxPage, InboxQuestion } from "../types";
+import { useCallback, useContext, useEffect, useRef, useState } from "react";
+import type { MouseEvent } from "react";
+import { get, LiveContext, Refused } from "../api";
+import { useCommands } from "../commands";
+import { undo, useHeldAnswers } from "../held";
+import { visible } from "../markdown";
+import { go, Link, useRoute, withQuery } from "../router";
+import type { ConsoleError, InboxChoice, InboxLine, InboxPage } from "../types";
 import { Clock, Empty, ErrorBox, Skeleton, Time } from "../ui";
+import { Question } from "./Question";
+import "./inbox.css";
 
-const MOVED_MS = 700;
+const COUNT_AGAIN_MS = 400;
+const PAGE = 100;
+const FILTERS = ["workflow", "project", "owner", "due", "equal", "order", "grouped", "offset"];
+const DUE: [string, string][] = [
+  ["any", "With a due time"],
+  ["hour", "Due within an hour"],
+  ["day", "Due within a day"],
+];
+const isNarrow = () => window.matchMedia("(max-width: 860px)").matches;
+const number = (count: number) => count.toLocaleString("en");
 
-/** The place of a question on the page, which it keeps if it changes: its run and instance, among branches its node. */
-function places(questions: InboxQuestion[]): Map<InboxQuestion, string> {
-  const instance = ({ question }: InboxQuestion) => `${question.sessionId} ${question.runId} ${question.key}`;
-  const count = new Map<string, number>();
-  for (const each of questions) count.set(instance(each), (count.get(instance(each)) ?? 0) + 1);
-  return new Map(questions.map((each) => [each, (count.get(instance(each)) ?? 0) > 1 ? `${instance(each)} ${each.question.node}` : instance(each)]));
+interface Listed {
+  key: string;
+  page: InboxPage | null;
+  lines: InboxLine[];
+  changed: ReadonlySet<string>;
+  error: ConsoleError | null;
 }
 
-/** What an answer is for: exactly this question as it is on the screen. */
-function identity({ question }: InboxQuestion): string {
-  return `${question.sessionId} ${question.node} ${question.key} ${question.shown}`;
+/** The lines of one look at the inbox. What comes later is counted, and shown when it is asked for. */
+function useListed(query: Record<string, string>): { listed: Listed; look: () => void; update: () => void } {
+  const key = JSON.stringify(query);
+  const live = useContext(LiveContext);
+  const [listed, setListed] = useState<Listed>({ key, page: null, lines: [], changed: new Set(), error: null });
+  const now = useRef(listed);
+  now.current = listed;
+  const wanted = useRef({ key, query });
+  wanted.current = { key, query };
+  const asking = useRef(false);
+  const again = useRef<"" | "look" | "update">("");
+
+  const ask = useCallback((how: "look" | "update") => {
+    if (asking.current) {
+      again.current = again.current === "look" ? "look" : how;
+      return;
+    }
+    asking.current = true;
+    const { key: asked, query: filters } = wanted.current;
+    const before = now.current.key === asked ? now.current : null;
+    const isUpdate = how === "update" && before !== null && before.lines.length > 0;
+    const places = isUpdate ? { known: before.lines.map((line) => line.place).join(","), seen: String(before.page?.newest ?? 0) } : {};
+    get<InboxPage>("inbox", { ...filters, ...places })
+      .then(
+        (page) => {
+          if (!isUpdate) {
+            setListed({ key: asked, page, lines: page.questions, changed: new Set(), error: null });
+            return;
+          }
+          const found = new Map(page.questions.map((line) => [line.place, line]));
+          const lines = before.lines.flatMap((line) => found.get(line.place) ?? []);
+          const others = before.lines.filter((line) => found.get(line.place) && found.get(line.place)?.question.shown !== line.question.shown);
+          const changed = new Set([...before.changed, ...others.map((line) => line.place)]);
+          setListed({ key: asked, page: { ...page, newest: before.page?.newest ?? 0, offset: before.page?.offset ?? 0 }, lines, changed, error: null });
+          if (lines.length === 0 && page.matching > 0) again.current = "look";
+        },
+        (error: unknown) => {
+          if (error instanceof Refused) setListed((last) => ({ ...last, error: error.error }));
+        },
+      )
+      .finally(() => {
+        asking.current = false;
+        const missed = wanted.current.key === asked ? again.current : "look";
+        again.current = "";
+        if (missed) window.setTimeout(() => ask(missed), 0);
+      });
+  }, []);
+
+  const look = useCallback(() => ask("look"), [ask]);
+  const update = useCallback(() => ask("update"), [ask]);
+  useEffect(look, [look, key]);
+  const tick = useRef(live.tick);
+  useEffect(() => {
+    if (tick.current !== live.tick) ask("update");
+    tick.current = live.tick;
+  }, [ask, live.tick]);
+  const isCounting = listed.page?.counting ?? false;
+  useEffect(() => {
+    if (!isCounting) return;
+    const timer = window.setTimeout(() => ask(now.current.lines.length < PAGE ? "look" : "update"), COUNT_AGAIN_MS);
+    return () => window.clearTimeout(timer);
+  }, [ask, isCounting, listed]);
+  return { listed: listed.key === key ? listed : { ...listed, page: null, lines: [] }, look, update };
 }
 
-/** What was on the page stays where it is; what has arrived since comes after it. */
-function inPlace(order: string[], keys: Map<InboxQuestion, string>): InboxQuestion[] {
-  const known = new Map([...keys].map(([each, key]) => [key, each]));
-  const kept = order.flatMap((key) => known.get(key) ?? []);
-  return [...kept, ...[...keys.keys()].filter((each) => !kept.includes(each))];
-}
+export function Inbox() {
+  const route = useRoute();
+  const held = useHeldAnswers();
+  const query = Object.fromEntries(FILTERS.flatMap((name) => (route.query.get(name) ? [[name, route.query.get(name) ?? ""]] : [])));
+  const { listed, look, update } = useListed(query);
+  const { page, lines, error } = listed;
+  const [pin, setPin] = useState("");
+  const [isBulk, setBulk] = useState(false);
+  const [session, place, shown] = ["session", "place", "shown"].map((name) => route.query.get(name) ?? "");
+  const answered = new Set(held.filter((each) => each.state !== "refused").flatMap((each) => each.questions.map((question) => question.place)));
+  const current = lines.find((line) => line.place === place);
+  const offset = page?.offset ?? 0;
+  const equal = query.equal ?? "";
 
-export function Inbox({ page: { data, error, reload } }: { page: Page<InboxPage> }) {
-  const [selected, setSelected] = useState<string | null>(null);
-  const [message, setMessage] = useState("");
-  const { query } = useRoute();
-  const order = useRef<string[]>([]);
-  const keys = useMemo(() => places(data?.questions ?? []), [data]);
-  const questions = useMemo(() => inPlace(order.current, keys), [keys]);
-  const before = useRef<InboxQuestion[]>([]);
-  const decided = useRef(new Set<string>());
-  const linked = useRef(false);
-  const current = questions.find((each) => identity(each) === selected);
+  const select = (line: InboxLine | undefined, replace: boolean) => {
+    setBulk(false);
+    go(withQuery(route, { session: line?.question.sessionId ?? null, place: line?.place ?? null, shown: null }), replace);
+  };
+  const step = (by: number, from = place) => {
+    const free = (line: InboxLine) => !answered.has(line.place) && line.place !== from;
+    const at = lines.findIndex((line) => line.place === from);
+    if (at < 0) return lines.find(free);
+    return by > 0 ? lines.slice(at + 1).find(free) : lines.slice(0, at).findLast(free);
+  };
+
+  // On a wide screen the first question is opened at once. Nothing is selected in the place of one that went away.
+  const hasOpened = useRef(Boolean(session));
+  useEffect(() => {
+    if (hasOpened.current || !page || isNarrow()) return;
+    hasOpened.current = true;
+    if (lines[0]) select(lines[0], true);
+  }, [page]);
+  const isEmpty = page !== null && lines.length === 0;
+  useEffect(() => {
+    if (isEmpty && !session) hasOpened.current = false;
+  }, [isEmpty, session]);
+
+  const settled = held.filter((each) => each.state === "recorded" || each.state === "refused").length;
+  const before = useRef(settled);
+  useEffect(() => {
+    if (settled > before.current) update();
+    before.current = settled;
+  }, [settled, update]);
 
   useEffect(() => {
     const pressed = (event: KeyboardEvent) => {
-      if (isTyping(event) || (event.key !== "j" && event.key !== "k")) return;
-      const at = current ? questions.indexOf(current) + (event.key === "j" ? 1 : -1) : 0;
-      const next = questions[Math.min(Math.max(at, 0), questions.length - 1)];
-      if (next) setSelected(identity(next));
+      if (isTyping(event) || event.repeat) return;
+      if (event.key === "j" || event.key === "k") {
+        const next = step(event.key === "j" ? 1 : -1);
+        if (next) select(next, true);
+        document.querySelector(`[data-place="${next?.place}"]`)?.scrollIntoView({ block: "nearest" });
+      } else if (event.key === "u") {
+        const undone = undo();
+        if (undone?.questions[0]) go(withQuery(route, { session: undone.questions[0].request.sessionId, place: undone.questions[0].place }), true);
+      }
     };
     window.addEventListener("keydown", pressed);
     return () => window.removeEventListener("keydown", pressed);
-  }, [questions, current]);
+  });
+  useCommands([{ label: "Undo the last answer", hint: "u", run: () => void undo() }]);
 
-  useEffect(() => {
-    if (!data) return;
-    const was = before.current;
-    const now = new Set(questions.map(identity));
-    const asked = new Set(keys.values());
-    const goneAt = was.findIndex((each) => identity(each) === selected && !now.has(selected));
-    const mine = goneAt >= 0 && decided.current.has(selected ?? "");
-    // whoever has just decided goes on with the next; what went away by itself leaves nothing to answer by mistake
-    const next = [...was.slice(goneAt + 1), ...was.slice(0, Math.max(goneAt, 0)).reverse()].find((each) => now.has(identity(each))) ?? questions[0];
-    if (!linked.current && query.get("shown")) {
-      linked.current = true;
-      // an address names one question as it was shown; no other one is selected in its place
-      const meant = questions.find(({ question }) => question.sessionId === query.get("session") && question.shown === query.get("shown"));
-      setSelected(meant ? identity(meant) : null);
-      if (!meant) setMessage("The question of this address no longer waits: it was answered, it has changed, or the run went on.");
-    } else if (was.length === 0 || mine) setSelected(next ? identity(next) : null);
-    const gone = was.findIndex((each, index) => !asked.has(order.current[index] ?? "") && !decided.current.has(identity(each)));
-    const left = was[gone];
-    if (left) setMessage(`${visible(left.question.name)} no longer waits: it was answered elsewhere, or the run went on.`);
-    before.current = questions;
-    order.current = questions.map((each) => keys.get(each) ?? "");
-  }, [data]);
+  const narrowed = (changes: Record<string, string | null>) => withQuery({ ...route, path: ["inbox"] }, { offset: null, session: null, place: null, shown: null, ...changes });
+  const narrow = (changes: Record<string, string | null>) => {
+    hasOpened.current = false;
+    go(narrowed(changes));
+  };
+  const isFiltered = FILTERS.slice(0, 5).some((name) => query[name]);
+  const bulk = isBulk && current ? lines.filter((line) => line.equal === current.equal && !answered.has(line.place)) : [];
 
-  const layout = questions.map(identity);
   return (
-    <>
-      <header className="page-head">
-        <h1>Inbox</h1>
-        <p className="quiet">What your agents wait for you to decide.</p>
-        <Notify />
-      </header>
-      <div role="status" className="toast">
-        {message}
-      </div>
-      {error && <ErrorBox error={error} />}
-      {!data && !error && <Skeleton rows={3} />}
-      {data && questions.length === 0 && (
-        <Empty title="Nothing waits for you" command="interlock play wr.small_task">
-          <p>When a run reaches a gate, its question appears here by itself. To see one, work through a workflow on a terminal:</p>
-        </Empty>
-      )}
-      {data && !data.canDecide && questions.length > 0 && (
-        <p className="notice">You may read these questions. An agent may hold a token of your role, so a principal of the role approver decides them.</p>
-      )}
-      <div className="questions">
-        {questions.map((each, index) => (
-          <Question
-            key={keys.get(each)}
-            asked={each}
-            place={layout.slice(0, index + 1).join("\n")}
-            needsPin={data?.needsPin ?? false}
-            canDecide={data?.canDecide ?? false}
-            isCurrent={each === current}
-            onSelect={() => setSelected(identity(each))}
-            onSent={() => decided.current.add(identity(each))}
-            onDecided={(text) => {
-              setMessage(text);
-              reload();
-            }}
-            onRefused={(refused) => {
-              decided.current.delete(identity(each));
-              if (refused.status !== 409) return;
-              setMessage(refused.error.message);
-              reload();
-            }}
-          />
-        ))}
-      </div>
-      {data?.more && <p className="quiet">More questions wait; they appear as you answer these.</p>}
-    </>
+    <div className={`triage ${session ? "opened" : ""}`}>
+      <section className="triage-list" aria-label="Questions">
+        <header className="page-head">
+          <h1>Inbox</h1>
+          <p className="quiet" role="status">
+            {page && (page.total === 0 ? "What your agents wait for you to decide." : isFiltered ? `${number(page.matching)} of ${number(page.total)} questions` : `${number(page.total)} ${page.total === 1 ? "question waits" : "questions wait"}`)}
+            {page?.counting && ", still counting …"}
+          </p>
+          <Notify />
+        </header>
+        {page && page.total > 0 && (
+          <div className="filters triage-filters">
+            <Choices label="Workflow" choices={page.workflows} value={query.workflow} onChange={(workflow) => narrow({ workflow })} />
+            <Choices label="Project" choices={page.projects} value={query.project} onChange={(project) => narrow({ project })} />
+            {page.owners.length > 1 && <Choices label="Whose" choices={page.owners} value={query.owner} onChange={(owner) => narrow({ owner })} />}
+            <select aria-label="Due" value={query.due ?? ""} onChange={(event) => narrow({ due: event.target.value })}>
+              <option value="">Any time</option>
+              {DUE.map(([value, label]) => (
+                <option key={value} value={value}>
+                  {label}
+                </option>
+              ))}
+            </select>
+            <select aria-label="Order" value={query.order ?? ""} onChange={(event) => narrow({ order: event.target.value })}>
+              <option value="">Oldest first</option>
+              <option value="newest">Newest first</option>
+            </select>
+            <label className="tick">
+              <input type="checkbox" checked={Boolean(query.grouped)} onChange={(event) => narrow({ grouped: event.target.checked ? "1" : null })} /> Group equal
+            </label>
+          </div>
+        )}
+        {equal && (
+          <p className="notice">
+            Equal questions: the same text, options and report. <Link to={narrowed({ equal: null })}>Show all</Link>
+          </p>
+        )}
+        <div role="status" className="arrivals">
+          {page && page.fresh > 0 && (
+            <button type="button" className="button small" onClick={look}>
+              {number(page.fresh)} new {page.fresh === 1 ? "question" : "questions"} · Show
+            </button>
+          )}
+        </div>
+        {error && <ErrorBox error={error} />}
+        {!page && !error && <Skeleton rows={5} />}
+        {page && page.total === 0 && (
+          <Empty title="Nothing waits for you" command="interlock play wr.small_task">
+            <p>When a run reaches a gate, its question appears here by itself. To see one, work through a workflow on a terminal:</p>
+          </Empty>
+        )}
+        {page && page.total > 0 && page.matching === 0 && (
+          <Empty title="No question like this">
+            <p>
+              <Link to="/console/inbox">Show all that wait</Link>
+            </p>
+          </Empty>
+        )}
+        <ol className="lines">
+          {lines.map((line) => (
+            <li key={line.place} data-place={line.place} className={answered.has(line.place) ? "answered" : ""}>
+              <a
+                href={withQuery(route, { session: line.question.sessionId, place: line.place, shown: null })}
+                aria-current={line.place === place ? "true" : undefined}
+                onClick={(event: MouseEvent) => {
+                  if (event.metaKey || event.ctrlKey || event.shiftKey || event.button !== 0) return;
+                  event.preventDefault();
+                  select(line, !isNarrow());
+                  window.scrollTo(0, 0);
+                }}
+              >
+                <span className="line-head">
+                  <strong>{visible(line.name)}</strong>
+                  <span className="quiet">
+                    <Time at={line.since} />
+                  </span>
+                </span>
+                <span className="line-title">{visible(line.title)}</span>
+                <span className="line-foot quiet">
+                  <code>{line.workflowId}</code>
+                  {page && page.owners.length > 1 && <span>{visible(line.owner)}</span>}
+                  {line.equals > 1 && <span className="badge quiet">{number(line.equals)} equal</span>}
+                  {line.dueAt > 0 && (
+                    <span className="badge waiting">
+                      due <Clock at={line.dueAt} />
+                    </span>
+                  )}
+                  {listed.changed.has(line.place) && <span className="badge waiting">changed</span>}
+                  {answered.has(line.place) && <span className="badge complete">answered, not sent yet</span>}
+                </span>
+              </a>
+            </li>
+          ))}
+        </ol>
+        {page && page.rows > PAGE && (
+          <nav className="row pager" aria-label="Pages of questions">
+            {offset > 0 && <Link to={narrowed({ offset: offset > PAGE ? String(offset - PAGE) : null })}>Previous {PAGE}</Link>}
+            <span className="quiet">
+              {number(offset + 1)} to {number(offset + lines.length)} of {number(page.rows)}
+            </span>
+            {offset + PAGE < page.rows && <Link to={narrowed({ offset: String(offset + PAGE) })}>Next {PAGE}</Link>}
+          </nav>
+        )}
+      </section>
+      <section className="triage-detail" aria-label="The selected question">
+        {session ? (
+          <>
+            <p className="to-list">
+              <Link to={withQuery(route, { session: null, place: null, shown: null })}>‹ All questions</Link>
+            </p>
+            <Question
+              key={`${session} ${place || shown}`}
+              session={session}
+              place={place ?? ""}
+              shown={shown ?? ""}
+              pin={pin}
+              setPin={setPin}
+              needsPin={page?.needsPin ?? false}
+              canDecide={page?.canDecide ?? true}
+              held={held.find((each) => each.state !== "refused" && each.questions.some((question) => question.place === place))}
+              equals={current?.equals ?? 1}
+              bulk={bulk}
+              isBulk={isBulk}
+              setBulk={equal && lines.length > 1 ? setBulk : null}
+              onFound={(line) => go(withQuery(route, { session: line.question.sessionId, place: line.place, shown: null }), true)}
+              onHeld={(places) => {
+                const free = lines.filter((line) => !answered.has(line.place) && !places.includes(line.place));
+                const at = lines.findIndex((line) => line.place === place);
+                select(free.find((line) => lines.indexOf(line) > at) ?? free[0], true);
+              }}
+              onNext={() => select(step(1) ?? step(-1), true)}
+              equalTo={(line) => narrowed({ equal: line.equal, grouped: null, session: line.question.sessionId, place: line.place })}
+            />
+          </>
+        ) : (
+          lines.length > 0 && <p className="quiet nothing-selected">No question is selected. Choose one, or press j.</p>
+        )}
+      </section>
+    </div>
+  );
+}
+
+function Choices({ label, choices, value, onChange }: { label: string; choices: InboxChoice[]; value: string | undefined; onChange: (value: string | null) => void }) {
+  if (choices.length === 0) return null;
+  return (
+    <select aria-label={label} value={value ?? ""} onChange={(event) => onChange(event.target.value || null)}>
+      <option value="">{label}: all</option>
+      {choices.map((choice) => (
+        <option key={choice.value} value={choice.value}>
+          {visible(label === "Project" ? (choice.value.split(/[\\/]/).pop() ?? "") : choice.value)} ({number(choice.count)})
+        </option>
+      ))}
+    </select>
   );
 }
 
@@ -140,198 +335,5 @@ function Notify() {
 
 export function isTyping(event: KeyboardEvent): boolean {
   const target = event.target as HTMLElement | null;
-  return Boolean(event.metaKey || event.ctrlKey || event.altKey || target?.closest("input, textarea, select, dialog"));
-}
-
-interface QuestionProps {
-  asked: InboxQuestion;
-  place: string;
-  needsPin: boolean;
-  canDecide: boolean;
-  isCurrent: boolean;
-  onSelect: () => void;
-  onSent: () => void;
-  onDecided: (message: string) => void;
-  onRefused: (refused: Refused) => void;
-}
-
-/** Says for a moment that this has changed, or has moved under the pointer: a click then was meant for something else. */
-function useMoved(place: string): boolean {
-  const [settled, setSettled] = useState(place);
-  useEffect(() => {
-    const timer = setTimeout(() => setSettled(place), MOVED_MS);
-    return () => clearTimeout(timer);
-  }, [place]);
-  return settled !== place;
-}
-
-function Question({ asked, place, needsPin, canDecide, isCurrent, onSelect, onSent, onDecided, onRefused }: QuestionProps) {
-  const { question, handedIn, follows, workflowId } = asked;
-  const live = useContext(LiveContext);
-  const [chosen, setChosen] = useState<string | null>(null);
-  const [note, setNote] = useState("");
-  const [pin, setPin] = useState("");
-  const [error, setError] = useState<ConsoleError | null>(null);
-  const [isChanged, setChanged] = useState(false);
-  const shown = useRef(question.shown);
-  const hasMoved = useMoved(place);
-  const pinField = useRef<HTMLInputElement>(null);
-  const sending = useRef(false);
-  const [isSending, setSending] = useState(false);
-  const element = useRef<HTMLElement>(null);
-
-  useEffect(() => {
-    setChosen(null);
-    sending.current = false;
-    setSending(false);
-  }, [identity(asked)]);
-
-  useEffect(() => {
-    if (shown.current === question.shown) return;
-    shown.current = question.shown;
-    setChanged(true);
-  }, [question.shown]);
-
-  const decide = (option: string) => {
-    if (sending.current || !canDecide) return;
-    sending.current = true;
-    setSending(true);
-    setError(null);
-    onSent();
-    const request: DecideRequest = {
-      sessionId: question.sessionId,
-      runId: question.runId,
-      node: question.node,
-      id: question.id,
-      key: question.key,
-      shown: question.shown,
-      option,
-      owner: asked.owner,
-      note,
-      pin,
-    };
-    act<ActionDone>("decide", request)
-      .then((done) => onDecided(`${visible(question.name)}: ${done.message}`))
-      .catch((refused: unknown) => {
-        sending.current = false;
-        setSending(false);
-        if (!(refused instanceof Refused)) throw refused;
-        setError(refused.error);
-        if (refused.error.code.startsWith("PIN")) pinField.current?.focus();
-        onRefused(refused);
-      });
-  };
-
-  useEffect(() => {
-    if (!isCurrent) return;
-    const pressed = (event: KeyboardEvent) => {
-      const option = question.options[Number(event.key) - 1];
-      if (isTyping(event) || event.repeat) return;
-      if (event.key === "Escape") setChosen(null);
-      else if (event.key === "Enter" && chosen !== null && !(event.target as HTMLElement).closest("button, a")) decide(chosen);
-      else if (option) {
-        event.preventDefault();
-        setChosen(option.id);
-        element.current?.scrollIntoView({ block: "nearest" });
-      }
-    };
-    window.addEventListener("keydown", pressed);
-    return () => window.removeEventListener("keydown", pressed);
-  });
-
-  const labelOf = (id: string) => question.options.find((option) => option.id === id)?.label ?? id;
-  return (
-    <article ref={element} className={`question ${isCurrent ? "current" : ""}`} aria-labelledby={`q-${question.sessionId}-${question.node}-${question.id}`} onFocus={onSelect} onClick={onSelect}>
-      <header>
-        <h2 id={`q-${question.sessionId}-${question.node}-${question.id}`}>{visible(question.name)}</h2>
-        <p className="quiet">
-          <Link to={`/console/sessions/${question.ref}`}>{visible(question.title)}</Link> · <code>{workflowId}</code> · asked{" "}
-          <Time at={question.since} />
-          {asked.owner !== "local" && ` · ${visible(asked.owner)}`}
-          {live.state !== "live" && " · not live"}
-        </p>
-      </header>
-      {isChanged && (
-        <p className="notice" role="status">
-          This question has changed since you first saw it. Read it again before you answer.
-        </p>
-      )}
-      <Markdown text={question.message} />
-      {handedIn && (
-        <details className="handed-in" open>
-          <summary>What the agent handed in</summary>
-          {handedIn.notes.map((text, index) => (
-            <Markdown key={index} text={text} />
-          ))}
-          {handedIn.artifacts.map((artifact, index) => (
-            <Artifact key={index} artifact={artifact} />
-          ))}
-        </details>
-      )}
-      <fieldset className="options" disabled={isSending || hasMoved || !canDecide}>
-        <legend className="sr-only">Options</legend>
-        {question.options.map((option, index) => {
-          const { effects, pending: next } = follows.find((each) => each.option === option.id) ?? { effects: [], pending: null };
-          return (
-            <button
-              key={option.id}
-              type="button"
-              className={`option ${chosen === option.id ? "chosen" : ""}`}
-              aria-pressed={chosen === option.id}
-              aria-keyshortcuts={index < 9 ? String(index + 1) : undefined}
-              onClick={() => decide(option.id)}
-            >
-              {index < 9 && <kbd aria-hidden="true">{index + 1}</kbd>}
-              <span>
-                <strong>{visible(option.label)}</strong>
-                {option.description && <span>{visible(option.description)}</span>}
-                {effects.length > 0 && <span className="quiet effects">{visible(effects.join("; "))}</span>}
-                {next && <span className="quiet">{next.kind === "nothing" ? "Then the run is complete" : `Then: ${visible(next.title)}`}</span>}
-              </span>
-            </button>
-          );
-        })}
-        {question.options.length === 0 && (
-          <form
-            onSubmit={(event) => {
-              event.preventDefault();
-              const answer = new FormData(event.currentTarget).get("answer");
-              if (typeof answer === "string" && answer.trim()) decide(answer);
-            }}
-          >
-            <label className="field">
-              Your answer
-              <input name="answer" autoComplete="off" required />
-            </label>
-            <button className="button primary" type="submit">
-              Answer
-            </button>
-          </form>
-        )}
-      </fieldset>
-      {question.default && (
-        <p className="quiet">
-          Without an answer: <strong>{visible(labelOf(question.default))}</strong>, from <Clock at={question.defaultAt} /> on.
-        </p>
-      )}
-      <div className="row">
-        <label className="field grow">
-          A note for the agent (optional)
-          <input value={note} maxLength={2000} onChange={(event) => setNote(event.target.value)} autoComplete="off" />
-        </label>
-        {needsPin && (
-          <label className="field">
-            PIN
-            <input ref={pinField} type="password" inputMode="numeric" value={pin} onChange={(event) => setPin(event.target.value)} autoComplete="off" />
-          </label>
-        )}
-      </div>
-      {chosen !== null && (
-        <p className="confirm" role="status">
-          <strong>{visible(labelOf(chosen))}</strong>: press <kbd>Enter</kbd> to decide, <kbd>Esc</kbd> to think again.
-        </p>
-      )}
-      {error && <ErrorBox error={error} />}
-    </article>
-  );
+  return Boolean(event.metaKey || event.ctrlKey || event.altKey || target?.closest("input:not([type=checkbox]), textarea, select, dialog"));
 }

@@ -8,7 +8,7 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache, wraps
 from importlib.metadata import version
 from pathlib import Path
@@ -29,10 +29,9 @@ from interlock.core.run.surface_policy import SurfaceName
 from interlock.core.values import Json
 from interlock.ledger.decisions.inbox import (
     AskedQuestion,
-    WaitingQuestion,
+    asking_sessions,
     decide_question,
-    everyones_inbox,
-    inbox,
+    waiting_questions,
 )
 from interlock.ledger.decisions.linked import answer_by_link, linked_question
 from interlock.ledger.errors import LedgerError, error_of
@@ -193,11 +192,8 @@ class ServedLedger:
 
     @unavailable_told
     def inbox(self, principal: Principal) -> Json:
-        asked: Iterable[tuple[str, WaitingQuestion]]
-        if principal.decides:
-            asked = everyones_inbox(self._ledger)
-        else:
-            asked = ((principal.name, question) for question in inbox(self._ledger.of(principal.name)))
+        asking = asking_sessions(self._ledger, None if principal.decides else principal.name)
+        asked = waiting_questions(self._ledger, asking[::-1])
         return {"questions": [{"owner": owner, **msgspec.to_builtins(each)} for owner, each in asked]}
 
     @unavailable_told

@@ -14,7 +14,7 @@ from interlock.console.actions import EXPORTS, Actions
 from interlock.console.answers import Answer, answer_to, answer_to_error, refused
 from interlock.console.comparison import compared
 from interlock.console.health import SettingLine, SettingsPage, Upkeep, health_page
-from interlock.console.inbox_pages import WaitingQuestions
+from interlock.console.inbox_pages import WaitingQuestions, wanted_lines
 from interlock.console.run_pages import exported_runs, number, removal_page, runs_page
 from interlock.console.search_pages import search_page
 from interlock.console.session_pages import events_page, node_page, session_page
@@ -96,7 +96,10 @@ class Console:
         ledger = self._ledger.of(principal.name)
         match parts:
             case ["inbox"]:
-                return answer_to(self._waiting.page(principal))
+                return answer_to(self._waiting.page(principal, wanted_lines(query)))
+            case ["inbox", session_id]:
+                place, digest = query.get("place", ""), query.get("shown", "")
+                return answer_to(self._waiting.question(principal, session_id, place, digest))
             case ["runs"]:
                 return answer_to(runs_page(ledger, query))
             case ["runs", "removal"]:

@@ -1,62 +1,117 @@
-"""What waits for the user: each question with what was handed in before it and what each answer leads to."""
+"""The inbox: every question that waits as a line of a list, and one of them with all that belongs to it.
+
+The list has to be true with 10,000 questions, and to read a question its run must be loaded. So lines are
+remembered while their session has the same head, and an answer examines what is new for a second at most:
+until all is examined, the page says that it is still counting.
+"""
 
 from __future__ import annotations
 
-from collections import OrderedDict
-from collections.abc import Iterator
-from itertools import islice
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from hashlib import sha256
+from itertools import chain
 from threading import Lock
+from time import monotonic
 
-from msgspec.structs import replace
+import msgspec
+from msgspec import Struct
+from msgspec.structs import asdict, replace
 
-from interlock.core.definition.prompts import stored
-from interlock.core.definition.workflow import Effect
-from interlock.core.engine.decide import outcome_of
-from interlock.core.engine.gates import find_gate, question_of
 from interlock.core.principals import Principal
-from interlock.core.run.commands import AcknowledgeStep, Decision, ResolveCheckpoint
-from interlock.core.run.outcomes import Decided
-from interlock.core.run.surface_policy import EXECUTION, POLICIES
-from interlock.ledger.decisions.inbox import WaitingQuestion, asking_sessions, questions
+from interlock.ledger.decisions.inbox import AskedQuestion, WaitingQuestion, asking_sessions, questions
+from interlock.ledger.decisions.substance import Substance, substance_of
 from interlock.ledger.decisions.user_pin import has_pin
 from interlock.ledger.errors import LedgerError
 from interlock.ledger.ledger import Ledger
-from interlock.ledger.queries.status import PendingLine, Shown, pending_line
-from interlock.ledger.queries.story import HandedIn, last_handed_in
-from interlock.ledger.runs.position import Position
+from interlock.ledger.queries.status import Shown, find_session_of
+from interlock.ledger.queries.story import last_handed_in
+from interlock.store.protocol import AskingRow, SessionRow
 
-MOST_QUESTIONS = 50
-MOST_REMEMBERED = 2000
-
-
-class WhatFollows(Shown, frozen=True):
-    """What choosing an option does, in words, and what the run waits for then, if that is known."""
-
-    option: str
-    effects: tuple[str, ...]
-    pending: PendingLine | None
+PAGE = 100
+MOST_ASKED_ABOUT = 500
+MOST_REMEMBERED = 50_000  # sessions, a line of about a kilobyte each
+EXAMINE_SECONDS = 1.0
+EXAMINED_AT_ONCE = 50
+LONGEST_EXCERPT = 160
+HOUR = 3_600_000
+DUE = {"hour": HOUR, "day": 24 * HOUR}
 
 
-class InboxQuestion(Shown, frozen=True):
-    """A question as its user must see it: what was handed in before it, and what each option leads to."""
+class InboxLine(Shown, frozen=True):
+    """A question in the list. `place` stays the same while its words change; `question` names both.
 
-    question: WaitingQuestion
+    Equal questions have the same text, options and report, so that one answer can be meant for all:
+    `equals` counts those that wait. `due_at` is when the default is taken.
+    """
+
+    place: str
+    question: AskedQuestion
     owner: str
+    ref: str
+    title: str
+    name: str
+    excerpt: str
+    since: int
+    due_at: int
     workflow_id: str
-    handed_in: HandedIn | None
-    follows: tuple[WhatFollows, ...]
+    project: str
+    equal: str
+    equals: int = 1
+
+
+class InboxChoice(Shown, frozen=True):
+    """A value that the list can be narrowed to, and how many questions it leaves."""
+
+    value: str
+    count: int
 
 
 class InboxPage(Shown, frozen=True):
-    """The newest of what waits for the user; `more` says that there are others.
+    """A part of what waits for the user.
 
+    `total` counts everything, `matching` what the filters leave, `rows` the lines that this makes. `fresh`
+    counts what has come since `newest` of an earlier page; `counting` says that the counts still grow.
     `needs_pin` says that deciding asks for the PIN, `can_decide` that this principal may decide at all.
     """
 
-    questions: tuple[InboxQuestion, ...]
-    more: bool
+    questions: tuple[InboxLine, ...]
+    total: int
+    matching: int
+    rows: int
+    offset: int
+    fresh: int
+    newest: int
+    counting: bool
+    workflows: tuple[InboxChoice, ...]
+    projects: tuple[InboxChoice, ...]
+    owners: tuple[InboxChoice, ...]
     needs_pin: bool
     can_decide: bool
+
+
+class InboxQuestion(Shown, frozen=True):
+    """A question as its user must see it, with its substance."""
+
+    line: InboxLine
+    question: WaitingQuestion
+    substance: Substance
+
+
+class InboxWanted(Struct, frozen=True):
+    """Which lines to show. With `known` places it is these, whatever else has come."""
+
+    workflow: str = ""
+    project: str = ""
+    owner: str = ""
+    due: str = ""
+    equal: str = ""
+    order: str = "oldest"
+    grouped: str = ""
+    offset: int = 0
+    limit: int = PAGE
+    seen: int = 0
+    known: str = ""
 
 
 class WaitingQuestions:
@@ -64,82 +119,172 @@ class WaitingQuestions:
 
     def __init__(self, ledger: Ledger) -> None:
         self._ledger = ledger
-        self._known: OrderedDict[tuple[str, bytes], tuple[InboxQuestion, ...]] = OrderedDict()
+        self._known: dict[str, tuple[bytes, tuple[InboxLine, ...]]] = {}
         self._turn = Lock()
+        self._examining = Lock()
 
-    def page(self, principal: Principal) -> InboxPage:
+    def page(self, principal: Principal, wanted: InboxWanted) -> InboxPage:
         """Return what a principal is asked: its own questions, and others' if it decides for others."""
-        asked = list(islice(self._asked(principal), MOST_QUESTIONS + 1))
-        needs_pin = has_pin(self._ledger.store, principal.name)
+        lines, counting = self._lines(principal)
+        matching = [line for line in lines if self._fits(line, wanted)]
+        matching.sort(key=lambda line: (line.since, line.place), reverse=wanted.order == "newest")
+        equal = Counter(line.equal for line in matching)
+        rows = first_of_each(matching) if wanted.grouped else matching
+        if wanted.known:
+            places = set(wanted.known.split(",")[:MOST_ASKED_ABOUT])
+            shown = [line for line in lines if line.place in places]
+        else:
+            shown = rows[wanted.offset : wanted.offset + min(wanted.limit, MOST_ASKED_ABOUT)]
         return InboxPage(
-            questions=tuple(asked[:MOST_QUESTIONS]),
-            more=len(asked) > MOST_QUESTIONS,
-            needs_pin=needs_pin,
+            questions=tuple(replace(line, equals=equal[line.equal] or 1) for line in shown),
+            total=len(lines),
+            matching=len(matching),
+            rows=len(rows),
+            offset=wanted.offset,
+            fresh=sum(line.since > wanted.seen for line in matching) if wanted.seen else 0,
+            newest=max((line.since for line in matching), default=0),
+            counting=counting,
+            workflows=choices(line.workflow_id for line in lines),
+            projects=choices(line.project for line in lines),
+            owners=choices(line.owner for line in lines),
+            needs_pin=has_pin(self._ledger.store, principal.name),
             can_decide=principal.decides,
         )
 
-    def _asked(self, principal: Principal) -> Iterator[InboxQuestion]:
-        sessions = {session.session_id: session for session in asking_sessions(self._ledger, principal.name)}
+    def question(self, principal: Principal, session_id: str, place: str, shown: str) -> InboxQuestion:
+        """Return the question at a place, or the one that was shown, with all that belongs to it."""
+        owner = None if principal.decides else principal.name
+        session = find_session_of(self._ledger.store, session_id, owner)
+        ledger = self._ledger.of(session.owner)
+        for question, line in _examined(ledger, session):
+            if place == line.place or shown == question.shown:
+                position = ledger.position(question.session_id, question.node)
+                return InboxQuestion(line, question, substance_of(ledger, position, question))
+        message = "This question no longer waits: it was answered, or the run went on."
+        raise LedgerError("NOT_FOUND", message, "The list shows what waits now.")
+
+    def _lines(self, principal: Principal) -> tuple[list[InboxLine], bool]:
+        """Return all lines that are known, and whether there is more to examine."""
+        asking = {row.session_id: row for row in asking_sessions(self._ledger, principal.name)}
         if principal.decides:
-            sessions |= {session.session_id: session for session in asking_sessions(self._ledger, None)}
-        for session in sorted(sessions.values(), key=lambda each: (-each.updated_at, each.session_id)):
-            key = session.session_id, session.head_digest
-            with self._turn:
-                known = self._known.get(key)
-            if known is None:
-                ledger = self._ledger.of(session.owner)
-                found = (inbox_question(ledger, each) for each in questions(ledger, session))
-                known = tuple(each for each in found if each is not None)
-                with self._turn:
-                    self._known[key] = known
-                    while len(self._known) > MOST_REMEMBERED:
-                        self._known.popitem(last=False)
-            yield from known
+            asking |= {row.session_id: row for row in asking_sessions(self._ledger, None)}
+        unknown = [row for row in asking.values() if not self._is_known(row)]
+        counting = bool(unknown) and not self._examine(unknown)
+        known = (self._known.get(session_id, (b"", ())) for session_id in asking)
+        return list(chain.from_iterable(lines for _, lines in known)), counting
+
+    def _is_known(self, row: AskingRow) -> bool:
+        return row.session_id in self._known and self._known[row.session_id][0] == row.head_digest
+
+    def _examine(self, asking: Sequence[AskingRow]) -> bool:
+        """Read what sessions ask until the time is over, one caller at a time; say whether all were read."""
+        ends = monotonic() + EXAMINE_SECONDS
+        if not self._examining.acquire(timeout=EXAMINE_SECONDS):
+            return False
+        try:
+            return self._examine_until(ends, [row for row in asking if not self._is_known(row)])
+        finally:
+            self._examining.release()
+
+    def _examine_until(self, ends: float, asking: Sequence[AskingRow]) -> bool:
+        for first in range(0, len(asking), EXAMINED_AT_ONCE):
+            if monotonic() >= ends:
+                return False
+            ids = [row.session_id for row in asking[first : first + EXAMINED_AT_ONCE]]
+            with self._ledger.store.reading() as reader:
+                sessions = reader.sessions_among(ids)
+            for session in sessions:
+                lines = tuple(line for _, line in _examined(self._ledger.of(session.owner), session))
+                self._remember(session, lines)
+        return True
+
+    def _remember(self, session: SessionRow, lines: tuple[InboxLine, ...]) -> None:
+        with self._turn:
+            self._known.pop(session.session_id, None)
+            self._known[session.session_id] = session.head_digest, lines
+            while len(self._known) > MOST_REMEMBERED:
+                self._known.pop(next(iter(self._known)))
+
+    def _fits(self, line: InboxLine, wanted: InboxWanted) -> bool:
+        due = DUE.get(wanted.due)
+        return (
+            wanted.workflow in ("", line.workflow_id)
+            and wanted.project in ("", line.project)
+            and wanted.owner in ("", line.owner)
+            and wanted.equal in ("", line.equal)
+            and (not wanted.due or line.due_at > 0)
+            and (due is None or line.due_at <= self._ledger.clock() + due)
+        )
 
 
-def inbox_question(ledger: Ledger, question: WaitingQuestion) -> InboxQuestion | None:
-    """Return a question with what was handed in before it; None if it cannot be read any more."""
-    try:
-        position = ledger.position(question.session_id, question.node)
-    except LedgerError:
-        return None
-    return InboxQuestion(
-        question=question,
-        owner=ledger.owner,
-        workflow_id=position.run.workflow_id,
-        handed_in=last_handed_in(position),
-        follows=tuple(what_follows(ledger, position, question)),
-    )
+def wanted_lines(query: Mapping[str, str]) -> InboxWanted:
+    """Read which lines an address asks for; what is not a number counts as absent."""
+    texts = {name: query[name] for name in InboxWanted.__struct_fields__ if name in query}
+    numbers = {
+        name: int(text)
+        for name in ("offset", "limit", "seen")
+        if (text := texts.pop(name, "")).isascii() and text.isdigit() and len(text) < 16
+    }
+    return InboxWanted(**texts, **numbers)  # type: ignore[arg-type]
 
 
-def what_follows(ledger: Ledger, position: Position, question: WaitingQuestion) -> Iterator[WhatFollows]:
-    """Yield what each option leads to, as the run would go on from here."""
-    plan, state = position.plan, position.state
-    gate = find_gate(plan, state, question.id)
-    options = question_of(plan, state, gate.gate, gate.confirms).options if gate else ()
-    effects = {option.id: tuple(effect_words(option.effect)) for option in options}
-    policy, now = POLICIES[position.run.surface], ledger.clock()
-    terms = replace(ledger.terms(state), min_response_ms=0)
-    for option in question.options:
-        if gate is not None and policy.exits == "claimed":
-            outcome = outcome_of(
-                plan, state, ResolveCheckpoint(policy, now, terms, "console", question.id, option.id)
-            )
-        else:
-            answers = {question.shown: Decision(option.id, "console")}
-            command = AcknowledgeStep(EXECUTION, now, terms, variables=position.kept, decisions=answers)
-            outcome = outcome_of(plan, state, command)
-        pending = None
-        if isinstance(outcome, Decided) and not outcome.blockers:
-            pending = pending_line(outcome.awaited, plan.scope(outcome.state.variables))
-        yield WhatFollows(option.id, effects.get(option.id, ()), pending)
+def first_of_each(lines: Iterable[InboxLine]) -> list[InboxLine]:
+    """Keep the first of equal questions."""
+    first: dict[str, InboxLine] = {}
+    for line in lines:
+        first.setdefault(line.equal, line)
+    return list(first.values())
 
 
-def effect_words(effect: Effect) -> Iterator[str]:
-    """Yield what an option does, a clause for each thing."""
-    for name, value in effect.set_variables.items():
-        yield f"sets {name} to {stored(value)}"
-    if effect.transition_to is not None:
-        yield f"goes to {effect.transition_to}"
-    if effect.skip_activities:
-        yield f"skips {', '.join(effect.skip_activities)}"
+def choices(values: Iterable[str]) -> tuple[InboxChoice, ...]:
+    """Count the values that occur, the most frequent first."""
+    return tuple(InboxChoice(value, count) for value, count in Counter(filter(None, values)).most_common())
+
+
+def _examined(ledger: Ledger, session: SessionRow) -> Iterator[tuple[WaitingQuestion, InboxLine]]:
+    """Yield what a session asks; what cannot be read any more is left out."""
+    asked = questions(ledger, session)
+    instances = Counter((question.run_id, question.key) for question in asked)
+    project = ""
+    if asked:
+        with ledger.store.reading() as reader:
+            project = reader.observations(session.session_id).get("repo_root", "")
+    for question in asked:
+        try:
+            position = ledger.position(question.session_id, question.node)
+        except LedgerError:
+            continue
+        report = last_handed_in(position)
+        node = question.node if instances[question.run_id, question.key] > 1 else None
+        yield (
+            question,
+            InboxLine(
+                place=_digest([question.session_id, question.run_id, question.key, node]),
+                question=AskedQuestion(
+                    **{name: asdict(question)[name] for name in AskedQuestion.__struct_fields__}
+                ),
+                owner=session.owner,
+                ref=question.ref,
+                title=question.title,
+                name=question.name,
+                excerpt=" ".join(question.message.split())[:LONGEST_EXCERPT],
+                since=question.since,
+                due_at=question.default_at,
+                workflow_id=position.run.workflow_id,
+                project=project,
+                equal=_digest(
+                    [
+                        position.run.workflow_hash,
+                        question.id,
+                        question.name,
+                        question.message,
+                        question.options,
+                        (report.notes, report.artifacts) if report is not None else (),
+                    ]
+                ),
+            ),
+        )
+
+
+def _digest(parts: object) -> str:
+    return sha256(msgspec.json.encode(parts)).hexdigest()[:16]

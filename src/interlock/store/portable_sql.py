@@ -15,6 +15,7 @@ from msgspec import Struct
 from msgspec.structs import astuple
 
 from interlock.store.protocol import (
+    AskingRow,
     BlockedRow,
     CommitRow,
     HandleRow,
@@ -104,6 +105,12 @@ NEWEST = (  # those not yet indexed, and the newest of the others
     " ORDER BY recent_at DESC LIMIT {most}) AS older) AS listed"
     " ORDER BY updated_at DESC, session_id LIMIT {limit}"
 )
+ASKING = (
+    "SELECT session_id, owner, head_digest, updated_at FROM sessions WHERE session_id IN"
+    " (SELECT session_id FROM runs WHERE awaiting <> ''"
+    " UNION SELECT session_id FROM runs WHERE status = 'blocked')"
+    " AND owner = coalesce($1, owner) ORDER BY updated_at, session_id"
+)
 OWNER_GIVEN = "coalesce($3, owner)"  # any owner where none is given
 MATCHES = (
     "SELECT count(*) FROM (SELECT 1 FROM observations WHERE key = $1 AND value BETWEEN $2 AND $3"
@@ -161,6 +168,9 @@ class PortableReads(ABC):
         page = f"{limit} OFFSET {offset}"
         sql = NEWEST.format(columns=columns_of(SessionRow), where=where, most=most, limit=page)
         return self._all(SessionRow, sql, *values, wanted.limit + wanted.offset, wanted.limit, wanted.offset)
+
+    def asking_sessions(self, owner: str | None) -> list[AskingRow]:
+        return self._all(AskingRow, ASKING, owner)
 
     @abstractmethod
     def _narrowed(self, wanted: SessionFilter, of_session: list[str], of_run: list[str]) -> list[str]:

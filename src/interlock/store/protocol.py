@@ -324,6 +324,15 @@ class SessionFilter(Struct, frozen=True):
     active_before: int | None = None
 
 
+class AskingRow(Struct, frozen=True):
+    """A session with a run that may ask its user something, as it is now."""
+
+    session_id: str
+    owner: str
+    head_digest: bytes
+    updated_at: int
+
+
 Recorded: TypeAlias = NodeRow | BlockedRow
 
 
@@ -343,6 +352,9 @@ class Reader(Protocol):
     def handles(self, session_id: str) -> list[HandleRow]: ...
     def session(self, session_id: str) -> SessionRow | None: ...
     def sessions(self, wanted: SessionFilter) -> list[SessionRow]: ...
+    def asking_sessions(self, owner: str | None) -> list[AskingRow]:
+        """Return all sessions with a run that waits for the user or is blocked, oldest activity first."""
+
     def head_digests(self, session_ids: Sequence[str]) -> dict[str, bytes]:
         """Return the head digests of those of the sessions that exist, in one read."""
 

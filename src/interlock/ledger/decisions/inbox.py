@@ -6,7 +6,7 @@ by the agent's next call; a session with one head goes on at once.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import msgspec
 from msgspec.structs import replace
@@ -33,9 +33,9 @@ from interlock.ledger.outbox.announcements import Announcement
 from interlock.ledger.queries.status import Shown, ref_of
 from interlock.ledger.retry import until_recorded
 from interlock.ledger.runs.position import Position, tip_of
-from interlock.store.protocol import BlockedRow, SessionFilter, SessionRow
+from interlock.store.protocol import AskingRow, BlockedRow, SessionFilter, SessionRow
 
-LOOKED_AT = 1000
+READ_AT_ONCE = 50
 RECENT = 50
 
 
@@ -86,27 +86,39 @@ def question_option(option: Option) -> QuestionOption:
 
 
 def inbox(ledger: Ledger) -> tuple[WaitingQuestion, ...]:
-    """Return every question that waits, in the sessions that were worked on last."""
-    sessions = asking_sessions(ledger, ledger.owner)
-    return tuple(question for session in sessions for question in questions(ledger, session))
+    """Return every question that waits for the owner, that of the session worked on last first."""
+    waiting = waiting_questions(ledger, asking_sessions(ledger, ledger.owner)[::-1])
+    return tuple(question for _, question in waiting)
 
 
-def everyones_inbox(ledger: Ledger) -> Iterator[tuple[str, WaitingQuestion]]:
-    """Yield the questions that wait in the sessions of all owners, for those who may decide for others."""
-    for session in asking_sessions(ledger, None):
-        for question in questions(ledger.of(session.owner), session):
-            yield session.owner, question
+def waiting_questions(ledger: Ledger, asking: Sequence[AskingRow]) -> Iterator[tuple[str, WaitingQuestion]]:
+    """Yield what these sessions ask, each with its owner, as far as somebody reads on."""
+    for first in range(0, len(asking), READ_AT_ONCE):
+        rows = asking[first : first + READ_AT_ONCE]
+        with ledger.store.reading() as reader:
+            sessions = {
+                row.session_id: row for row in reader.sessions_among([row.session_id for row in rows])
+            }
+        for session in (sessions[row.session_id] for row in rows if row.session_id in sessions):
+            for question in questions(ledger.of(session.owner, ledger.principal), session):
+                yield session.owner, question
 
 
-def asking_sessions(ledger: Ledger, owner: str | None) -> list[SessionRow]:
-    """Return the sessions of an owner, or of everybody, that may ask something, newest first."""
+def asking_sessions(ledger: Ledger, owner: str | None) -> list[AskingRow]:
+    """Return all sessions of an owner, or of everybody, that may ask something, oldest activity first.
+
+    An owner's newest are among them because a branch that was left may have been blocked there.
+    """
     with ledger.store.reading() as reader:
-        sessions = reader.sessions(SessionFilter(owner, awaiting=True, limit=LOOKED_AT))
-        sessions += reader.sessions(SessionFilter(owner, status="blocked", limit=LOOKED_AT))
-        if owner is not None:
-            sessions += reader.sessions(SessionFilter(owner, limit=RECENT))
-    found = {session.session_id: session for session in sessions}
-    return sorted(found.values(), key=lambda session: (-session.updated_at, session.session_id))
+        asking = reader.asking_sessions(owner)
+        newest = reader.sessions(SessionFilter(owner, limit=RECENT)) if owner is not None else []
+    known = {row.session_id for row in asking}
+    asking += (
+        AskingRow(row.session_id, row.owner, row.head_digest, row.updated_at)
+        for row in newest
+        if row.session_id not in known
+    )
+    return sorted(asking, key=lambda row: (row.updated_at, row.session_id))
 
 
 def questions(ledger: Ledger, session: SessionRow) -> list[WaitingQuestion]:

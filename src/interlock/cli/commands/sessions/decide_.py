@@ -6,16 +6,18 @@ import os
 
 import click
 
-from interlock.cli.commands.sessions.inbox_ import show_question
 from interlock.cli.interactive import choose, require_pin, require_terminal
 from interlock.cli.options import owner_option, session_argument, with_ledger
+from interlock.cli.question_text import LINES_IN_LIST, show_question
 from interlock.cli.references import owned_session
 from interlock.cli.screen import CHECK_FAILED, CONFLICT, USAGE, inform, line_of, say, stop
 from interlock.ledger.decisions.inbox import WaitingQuestion, decide_question, questions
+from interlock.ledger.decisions.substance import Substance, substance_of
 from interlock.ledger.errors import LedgerError
 from interlock.ledger.ledger import Ledger
 
 TOKEN = "INTERLOCK_TOKEN"
+REMARK = "A remark for the agent (Enter for none)"
 
 
 @click.command(epilog='Example: interlock decide hmc3gzdk accept --note "seen on staging"')
@@ -56,9 +58,11 @@ def command(
         and gate in (None, question.id)
         and node in (None, question.node)
     ]
-    question = _only(waiting, ref)
-    show_question(question)
+    question = _only(ledger, waiting, ref)
+    show_question(question, _substance(ledger, question))
     answer = _answer(question, option)
+    if option is None and not note:
+        note = str(click.prompt(REMARK, default="", show_default=False, err=True))
     if approver is None:
         require_pin(ledger)
     else:
@@ -77,14 +81,18 @@ def _identified(ledger: Ledger, name: str) -> str:
     return name
 
 
-def _only(waiting: list[WaitingQuestion], ref: str) -> WaitingQuestion:
+def _substance(ledger: Ledger, question: WaitingQuestion) -> Substance:
+    return substance_of(ledger, ledger.position(question.session_id, question.node), question)
+
+
+def _only(ledger: Ledger, waiting: list[WaitingQuestion], ref: str) -> WaitingQuestion:
     """Return the question that is meant; if there are several, list them and end the command."""
     if not waiting:
         stop(CONFLICT, f"No decision is waiting in session {ref}. See `interlock inbox`.")
     if len(waiting) == 1:
         return waiting[0]
     for question in waiting:
-        show_question(question, among_others=True)
+        show_question(question, _substance(ledger, question), among_others=True, lines=LINES_IN_LIST)
         say()
     if len({question.run_id for question in waiting}) > 1:
         option = "--run"

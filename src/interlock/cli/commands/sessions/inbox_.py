@@ -3,84 +3,64 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
 
 import click
 import msgspec
 
 from interlock.cli.options import EVERYBODY, json_option, owner_option, with_ledger
-from interlock.cli.screen import (
-    WAITS,
-    age,
-    clock,
-    fit,
-    inform,
-    line_of,
-    paint,
-    paragraph,
-    print_json,
-    say,
-    width,
-)
+from interlock.cli.question_text import INDENT, LINES_IN_LIST, show_question
+from interlock.cli.screen import WAITS, counted, inform, paint, print_json, say
 from interlock.core.principals import LOCAL
-from interlock.ledger.decisions.inbox import WaitingQuestion, everyones_inbox, inbox
+from interlock.ledger.decisions.inbox import asking_sessions, waiting_questions
+from interlock.ledger.decisions.substance import substance_of
 from interlock.ledger.ledger import Ledger
 
-INDENT = " " * 10
+SHOWN = 20
 
 
-@click.command(epilog="Example: interlock inbox")
+@click.command(epilog="Example: interlock inbox --oldest --limit 5")
+@click.option("--limit", type=click.IntRange(1), metavar="N", help=f"How many to show; default: {SHOWN}.")
+@click.option("--offset", type=click.IntRange(0), default=0, metavar="N", help="How many to leave out first.")
+@click.option("--oldest", is_flag=True, help="Start with what has waited longest.")
 @owner_option
 @json_option
 @with_ledger
-def command(ledger: Ledger, owner: str, as_json: bool) -> None:
-    """List the decisions that wait for you. Exits with 4 if there are any."""
-    asked = list(_asked(ledger, owner))
+def command(ledger: Ledger, limit: int | None, offset: int, oldest: bool, owner: str, as_json: bool) -> None:
+    """List the decisions that wait for you. Exits with 4 if there are any.
+
+    With --json all of them are listed, unless --limit is given.
+    """
+    asking = asking_sessions(ledger, None if owner == EVERYBODY else owner)
+    asked = list(waiting_questions(ledger.of(owner, LOCAL.name), asking if oldest else asking[::-1]))
+    end = offset + limit if limit else None if as_json else offset + SHOWN
+    shown = asked[offset:end]
     if as_json:
-        print_json({"questions": [{"owner": whose, **msgspec.to_builtins(each)} for whose, each in asked]})
+        print_json(
+            {
+                "questions": [{"owner": whose, **msgspec.to_builtins(each)} for whose, each in shown],
+                "total": len(asked),
+            }
+        )
     elif not asked:
         say("No decision is waiting for you.")
     waiting = Counter(question.session_id for _, question in asked)
-    for whose, question in () if as_json else asked:
+    for whose, question in () if as_json else shown:
         if whose != LOCAL.name:
             say(paint(f"{INDENT}of {whose}", "quiet"))
-        show_question(question, among_others=waiting[question.session_id] > 1)
+        of_owner = ledger.of(whose, LOCAL.name)
+        position = of_owner.position(question.session_id, question.node)
+        substance = substance_of(of_owner, position, question)
+        among_others = waiting[question.session_id] > 1
+        show_question(question, substance, among_others=among_others, lines=LINES_IN_LIST)
         say()
     if asked:
-        if not as_json:
-            whose, first = asked[0]
-            of_owner = f" --owner {whose}" if whose != LOCAL.name else ""
-            inform(f"Decide with: interlock decide {first.ref}{of_owner}")
+        if not as_json and shown:
+            if len(shown) < len(asked):
+                last = offset + len(shown)
+                inform(f"Shown: {offset + 1} to {last} of {counted(len(asked), 'question')}.")
+                if last < len(asked):
+                    inform(f"More: interlock inbox --offset {last}{' --oldest' * oldest}")
+            whose, first = shown[0]
+            of_owner_option = f" --owner {whose}" if whose != LOCAL.name else ""
+            inform(f"Decide with: interlock decide {first.ref}{of_owner_option}")
         raise click.exceptions.Exit(WAITS)
-
-
-def _asked(ledger: Ledger, owner: str) -> Iterator[tuple[str, WaitingQuestion]]:
-    """Yield what waits in the sessions of an owner, or of everybody, with the owner's name."""
-    if owner == EVERYBODY:
-        yield from everyones_inbox(ledger)
-    else:
-        yield from ((owner, question) for question in inbox(ledger.of(owner, LOCAL.name)))
-
-
-def show_question(question: WaitingQuestion, *, among_others: bool = False) -> None:
-    """Print a question with its options; among others of its session also where exactly it is asked."""
-    say(paint(fit(f"{question.ref}  {line_of(question.title)}", width()), "strong"))
-    where = f", {question.run_id}, node {question.node}" if among_others else ""
-    say(paint(f"{INDENT}{question.id}{where}, {age(question.since)}", "quiet"))
-    if "::" in question.key:  # in a loop the name says which round and item is meant
-        say(paragraph(line_of(question.name), INDENT))
-    say(paragraph(question.message, INDENT))
-    widest = max((len(option.id) for option in question.options), default=0)
-    for option in question.options:
-        description = f": {option.description}" if option.description else ""
-        effect = f" ({option.effect})" if option.effect else ""
-        under = INDENT + " " * (widest + 2)
-        text = paragraph(line_of(option.label + description + effect), under).removeprefix(under)
-        say(f"{INDENT}{paint(option.id.ljust(widest), 'accent')}  {text}")
-    if question.decide is not None:
-        say(paragraph(line_of(question.decide.text), INDENT))
-    if question.decide is not None and question.decide.until:
-        then = f"; then {question.decide.then}" if question.decide.then else ""
-        say(f"{INDENT}Until {clock(question.decide.until)}{then}.")
-    elif question.default:
-        say(f"{INDENT}Without an answer: {question.default}, from {clock(question.default_at)} on.")

@@ -1,11 +1,11 @@
-import { useEffect, useId, useState } from "react";
+import { useEffect, useState } from "react";
 import { get, usePage } from "../api";
 import { Artifact } from "../artifacts";
 import { useCommands } from "../commands";
 import { Markdown, visible } from "../markdown";
 import { go, Link, useRoute, withQuery } from "../router";
 import type { ComparedSide, ComparedStep, Comparison, OnlyHere, RunsPage, StoryStep } from "../types";
-import { duration, Empty, ErrorBox, Skeleton, StatusBadge } from "../ui";
+import { duration, Empty, ErrorBox, Skeleton, StatusBadge, Time } from "../ui";
 import { Decision } from "./Story";
 
 const NAMES: Record<string, string> = { notes: "notes differ", artifacts: "artifacts differ", decisions: "decisions differ", only_left: "only left", only_right: "only right" };
@@ -20,53 +20,70 @@ export function Compare() {
         <h1>Compare</h1>
         <p className="quiet">Two branches of a run, or two runs of a workflow, step by step.</p>
       </header>
-      <SessionsForm left={wanted.left ?? ""} right={wanted.right ?? ""} />
-      {wanted.left && wanted.right ? (
-        <Compared query={wanted} />
-      ) : (
-        <Empty title="Choose two sessions">
-          <p>Choose them above, select two in the list of runs, or open a run with a fork and choose “Compare the branches”.</p>
-        </Empty>
-      )}
+      <Choice left={wanted.left ?? ""} right={wanted.right ?? ""} />
+      {wanted.left && wanted.right && <Compared query={wanted} />}
     </>
   );
 }
 
-/** Two sessions by their short ids; the newest ones are offered. */
-function SessionsForm({ left, right }: { left: string; right: string }) {
-  const list = useId();
+const compareTo = (left: string, right: string) => `/console/compare?${new URLSearchParams([["left", left], ["right", right]].filter(([, ref]) => ref) as [string, string][]).toString()}`;
+
+/** Two sessions to compare, chosen from the newest by their titles; until both are chosen the list is shown. */
+function Choice({ left, right }: { left: string; right: string }) {
   const [newest, setNewest] = useState<RunsPage | null>(null);
   useEffect(() => void get<RunsPage>("runs", { limit: "50" }).then(setNewest, () => undefined), []);
-  return (
-    <form
-      className="filters"
-      key={`${left} ${right}`}
-      onSubmit={(event) => {
-        event.preventDefault();
-        const fields = new FormData(event.currentTarget);
-        const chosen = ["left", "right"].map((name): [string, string] => [name, String(fields.get(name) ?? "").trim()]);
-        go(`/console/compare?${new URLSearchParams(chosen).toString()}`);
-      }}
-    >
-      <label className="field">
-        Left session
-        <input name="left" list={list} defaultValue={left} required autoComplete="off" />
-      </label>
-      <label className="field">
-        Right session
-        <input name="right" list={list} defaultValue={right} required autoComplete="off" />
-      </label>
-      <datalist id={list}>
-        {newest?.lines.map((line) => (
+  const lines = newest?.lines ?? [];
+  const side = (name: "Left" | "Right", chosen: string, onChoose: (ref: string) => void) => (
+    <label className="field grow">
+      {name} session
+      <select value={chosen} onChange={(event) => onChoose(event.target.value)}>
+        <option value="">Choose a session</option>
+        {chosen && !lines.some((line) => line.ref === chosen) && <option value={chosen}>{chosen}</option>}
+        {lines.map((line) => (
           <option key={line.sessionId} value={line.ref}>
-            {visible(line.title)}
+            {visible(line.title)} · {line.ref}
           </option>
         ))}
-      </datalist>
-      <button className="button primary" type="submit">
-        Compare
-      </button>
-    </form>
+      </select>
+    </label>
+  );
+  return (
+    <>
+      <div className="row compare-choice">
+        {side("Left", left, (ref) => go(compareTo(ref, right)))}
+        {side("Right", right, (ref) => go(compareTo(left, ref)))}
+      </div>
+      {newest && lines.length < 2 && (
+        <Empty title="There is nothing to compare yet">
+          <p>Comparing needs two sessions, or a run with a fork: open it and choose “Compare the branches”.</p>
+        </Empty>
+      )}
+      {(!left || !right) && lines.length > 1 && (
+        <section aria-label="Newest sessions">
+          <h2>{left || right ? "Choose the session to compare it with" : "Choose the first of two sessions"}</h2>
+          <ol className="lines">
+            {lines
+              .filter((line) => line.ref !== left && line.ref !== right)
+              .slice(0, 20)
+              .map((line) => (
+                <li key={line.sessionId}>
+                  <Link to={left ? compareTo(left, line.ref) : compareTo(line.ref, right)}>
+                    <span className="line-head">
+                      <strong>{visible(line.title)}</strong>
+                      <span className="quiet">
+                        <Time at={line.updatedAt} />
+                      </span>
+                    </span>
+                    <span className="line-foot quiet">
+                      <StatusBadge status={line.status} /> <code>{line.workflowId}</code> <code>{line.ref}</code> {line.steps} steps
+                    </span>
+                  </Link>
+                </li>
+              ))}
+          </ol>
+        </section>
+      )}
+    </>
   );
 }
 

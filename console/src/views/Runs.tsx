@@ -507,9 +507,11 @@ function Scatter({ points }: { points: RunPoint[] }) {
         ))}
       </div>
       <div className="axis quiet" aria-hidden="true">
-        {[0, 0.25, 0.5, 0.75, 1].map((share) => (
-          <span key={share}>{label(from + (to - from) * share)}</span>
-        ))}
+        {[0, 0.25, 0.5, 0.75, 1]
+          .map((share) => label(from + (to - from) * share))
+          .map((text, index, all) => (
+            <span key={index}>{text === all[index - 1] ? "" : text}</span>
+          ))}
       </div>
     </figure>
   );

@@ -199,5 +199,5 @@ function SessionNotes({ page, onChanged }: { page: SessionPage; onChanged: () =>
 function PathGraph({ reference, sessionId, run, node }: { reference: string; sessionId: string; run: string; node: string | undefined }) {
   const { data, error } = usePage<RunGraph>(`sessions/${reference}/graph`, { run, node }, sessionId);
   if (error) return <ErrorBox error={error} />;
-  return data ? <Graph graph={data.graph} visits={data.visits} current={data.current} /> : <Skeleton />;
+  return data ? <Graph graph={data.graph} visits={data.visits} current={data.current} taken={data.taken} /> : <Skeleton />;
 }

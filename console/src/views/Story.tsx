@@ -32,7 +32,7 @@ function Step({ step, forks, isSelected, onFork }: { step: StoryStep; forks: For
   const isOpen = step.doneAt === null;
   const body = <StepBody step={step} isOpen={isOpen} />;
   return (
-    <li className={`step ${step.kind} ${isOpen ? "open" : ""} ${isSelected ? "selected" : ""}`} id={`node-${step.node}`} aria-current={isSelected ? "true" : undefined}>
+    <li className={`step kind-${step.kind} ${isOpen ? "open" : ""} ${isSelected ? "selected" : ""}`} id={`node-${step.node}`} aria-current={isSelected ? "true" : undefined}>
       <StepHead step={step} isOpen={isOpen} onFork={onFork} />
       {step.probe && !isOpen ? (
         <details>
@@ -103,7 +103,7 @@ function StepBody({ step, isOpen }: { step: StoryStep; isOpen: boolean }) {
           <Output output={attempt} />
         </div>
       ))}
-      {step.handedIn && <Output output={step.handedIn} />}
+      {step.handedIn && <Output output={withoutAnswers(step.handedIn, step)} />}
       {step.noted.length > 0 && (
         <details className="noted">
           <summary>{step.noted.length === 1 ? "1 note was saved here" : `${step.noted.length} notes were saved here`}</summary>
@@ -117,8 +117,8 @@ function StepBody({ step, isOpen }: { step: StoryStep; isOpen: boolean }) {
           ))}
         </details>
       )}
-      {step.decisions.map((decision, index) => (
-        <Decision key={index} decision={decision} />
+      {toldOnce(step.decisions).map((decision, index) => (
+        <Decision key={index} decision={{ ...decision, question: decision.question === step.prompt ? "" : decision.question }} />
       ))}
       {step.marks.length > 0 && (
         <ul className="marks" aria-label="What happened here">
@@ -131,6 +131,17 @@ function StepBody({ step, isOpen }: { step: StoryStep; isOpen: boolean }) {
       )}
     </>
   );
+}
+
+/** A decision that was recorded before the agent used it is told with its use. */
+function toldOnce(decisions: StoryDecision[]): StoryDecision[] {
+  const isUsed = (made: StoryDecision) => decisions.some((other) => other.how !== "recorded" && other.gate === made.gate && other.option === made.option);
+  return decisions.filter((made) => made.how !== "recorded" || !isUsed(made));
+}
+
+/** An artifact that only carries an answer is told as the decision that it became. */
+function withoutAnswers(output: HandedIn, step: StoryStep): HandedIn {
+  return step.decisions.length === 0 ? output : { ...output, artifacts: output.artifacts.filter(({ kind }) => kind !== "wr.decision") };
 }
 
 const MARKS: Record<string, string> = { gap: "Gap", divergence: "Divergence", capability: "Capability", mode: "Mode" };

@@ -4,6 +4,7 @@ import type { RunTimeline, SessionLane, TimelineBar } from "../types";
 import { duration, statusLabel } from "../ui";
 
 const WHEN = new Intl.DateTimeFormat(undefined, { month: "short", day: "numeric", hour: "2-digit", minute: "2-digit" });
+const SECONDS = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit", second: "2-digit" });
 const CLOCK = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit" });
 
 /** The runs of a session beside each other: what happened to the session as a whole is a lane of its own. */
@@ -128,11 +129,12 @@ export function Timeline({ timeline }: { timeline: RunTimeline }) {
 /** When the lanes above begin and end; the day is left out where both are the same. */
 function Ends({ from, to }: { from: number; to: number }) {
   const isOneDay = new Date(from).toDateString() === new Date(to).toDateString();
+  const clock = isOneDay ? (CLOCK.format(from) === CLOCK.format(to) ? SECONDS : CLOCK) : WHEN;
   return (
     <li className="ends quiet" aria-hidden="true">
       <div>
-        <span>{(isOneDay ? CLOCK : WHEN).format(from)}</span>
-        <span>{(isOneDay ? CLOCK : WHEN).format(to)}</span>
+        <span>{clock.format(from)}</span>
+        {clock.format(to) !== clock.format(from) && <span>{clock.format(to)}</span>}
       </div>
     </li>
   );

@@ -5,7 +5,7 @@ import type { LaneNode, LaneTree } from "../types";
 
 const ROW = 30;
 const MOST_LANES = 6;
-const CAUSES: Record<string, string> = { non_tip_advance: "fork: rewound" };
+const CAUSES: Record<string, string> = { non_tip_advance: "fork" };
 
 /** The nodes of a run. Notes and probes are collapsed unless the address asks for all. */
 export function Branches({ tree, selected }: { tree: LaneTree; selected: number | null }) {

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import pairwise
 
 import msgspec
 from msgspec.structs import replace
 
 from interlock.authoring.catalogue import BuiltinKind, catalogue
 from interlock.authoring.compile.templates import ROUTINE
-from interlock.authoring.graph.model import Row, drawing_of
+from interlock.authoring.graph.model import END, START, Row, drawing_of
 from interlock.authoring.graph.svg import Line, picture_of
 from interlock.authoring.library import Diagnostic, Library, Loaded
 from interlock.core.definition.workflow import Gate, Loop, Step, Workflow, walk
@@ -92,11 +93,15 @@ class WorkflowGraph(Shown, frozen=True):
 
 
 class RunGraph(Shown, frozen=True):
-    """The workflow that a run is pinned to, how often its branch passed each item, and where it is now."""
+    """The workflow that a run is pinned to, how often its branch passed each item, and where it is now.
+
+    `taken` are the arrows that the branch went along.
+    """
 
     graph: WorkflowGraph
     visits: dict[str, int]
     current: str
+    taken: tuple[tuple[str, str], ...]
 
 
 class WorkflowItem(Shown, frozen=True):
@@ -328,7 +333,21 @@ def run_graph(workflow: Workflow, story: RunStory) -> RunGraph:
     """Draw the path of a branch onto the workflow that it is pinned to."""
     visits = Counter(step.item for step in story.steps if step.done_at is not None)
     pending = [step.item for step in story.steps if step.done_at is None]
-    return RunGraph(graph_of(workflow), dict(visits), pending[-1] if pending else "")
+    graph = graph_of(workflow)
+    return RunGraph(graph, dict(visits), pending[-1] if pending else "", taken_arrows(graph, story))
+
+
+def taken_arrows(graph: WorkflowGraph, story: RunStory) -> tuple[tuple[str, str], ...]:
+    """Return the arrows that a branch went along; where items are not cards, their activities are."""
+    cards = {line.item: box.id for box in graph.boxes for line in box.lines if line.item}
+    activities = {box.id for box in graph.boxes}
+    path = [
+        step.activity if step.activity in activities else cards.get(step.item, "") for step in story.steps
+    ]
+    begins = [] if story.omitted else [START]
+    ends = [END] if story.steps and all(step.done_at is not None for step in story.steps) else []
+    gone = set(pairwise([*begins, *path, *ends]))
+    return tuple((route.start, route.end) for route in graph.routes if (route.start, route.end) in gone)
 
 
 def graph_of(workflow: Workflow) -> WorkflowGraph:

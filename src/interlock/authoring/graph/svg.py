@@ -15,7 +15,9 @@ LINE = 18.0
 INDENT = 14.0
 PADDING = 12.0
 MARGIN = 24.0
-LETTER = 6.4
+NARROW, SLIM, WIDE = frozenset("ijl'|.,:;! "), frozenset('frt()[]{}-/"*'), frozenset("mwMW@%")
+WIDTHS = {"narrow": 0.33, "slim": 0.44, "wide": 0.98, "capital": 0.76, "other": 0.64}  # of the size
+TEXT, NOTE, BOLD = 12.0, 10.5, 1.1
 LONGEST = 46
 LONGEST_LABEL = 34
 SHAPES = {
@@ -75,7 +77,8 @@ def picture_of(drawing: Drawing) -> Picture:
     boxes = [Box(START, 60, 24)]
     for name, lines in cards.items():
         widths = (
-            len(line.text) * (5.4 if line.css == "n" else LETTER) + line.depth * INDENT for line in lines
+            text_width(line.text, NOTE if line.css == "n" else TEXT * BOLD) + line.depth * INDENT
+            for line in lines
         )
         boxes.append(Box(name, max(max(widths) + 2 * PADDING + 16, 120), len(lines) * LINE + PADDING + 4))
     boxes.append(Box(END, 60, 24))
@@ -105,8 +108,23 @@ def svg_of(drawing: Drawing) -> str:
     return "\n".join((head, *body, "</g>", "</svg>")) + "\n"
 
 
+def text_width(text: str, size: float) -> float:
+    """Measure a text as wide fonts draw it, so that it fits in every other one."""
+    return sum(WIDTHS[_class_of(letter)] for letter in text) * size
+
+
+def _class_of(letter: str) -> str:
+    if letter in NARROW:
+        return "narrow"
+    if letter in SLIM:
+        return "slim"
+    if letter in WIDE or ord(letter) > 0x2E80:
+        return "wide"
+    return "capital" if letter.isupper() else "other"
+
+
 def _label_width(label: str) -> float:
-    return len(_short(label, LONGEST_LABEL)) * 5.4 + 6 if label else 0.0
+    return text_width(_short(label, LONGEST_LABEL), NOTE) + 6 if label else 0.0
 
 
 def _rows(rows: tuple[Row, ...], depth: int) -> Iterator[Line]:

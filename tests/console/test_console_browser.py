@@ -47,7 +47,7 @@ def test_a_gate_appears_without_reload_and_is_answered_by_keyboard(
     page.get_by_role("article", name="Accept the result").wait_for()
     expect(page).to_have_title("(1) Interlock", timeout=PATIENCE_MS)
     page.keyboard.press("1")
-    page.get_by_text("press Enter to decide").wait_for()
+    page.get_by_text("press Enter to answer").wait_for()
     page.keyboard.press("Enter")
     page.get_by_role("heading", name="Nothing waits for you").wait_for()
     assert desk.worker.go_on()["pending"]["stepId"] == "close-task"

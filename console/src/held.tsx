@@ -27,6 +27,9 @@ export interface HeldAnswer {
   refused: HeldQuestion[];
 }
 
+/** Notes that were not sent yet, by the place of their question: they outlive a changed question and an undo. */
+export const drafts = new Map<string, string>();
+
 let answers: readonly HeldAnswer[] = [];
 let next = 1;
 const timers = new Map<number, number>();
@@ -75,6 +78,7 @@ async function send(number: number): Promise<void> {
   }
   const recorded = answer.questions.length - refused.length;
   if (answer.questions.length > 1) said = refused.length ? `${recorded} recorded, ${refused.length} not. ${said}` : `Recorded for ${recorded} questions.`;
+  for (const question of answer.questions) if (!refused.includes(question)) drafts.delete(question.place);
   set(number, { state: refused.length ? "refused" : "recorded", said, refused });
   if (!refused.length) window.setTimeout(() => drop(number), SHOWN_MS);
 }

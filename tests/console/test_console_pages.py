@@ -299,6 +299,7 @@ def test_the_graph_shows_the_path_that_was_taken(desk: Desk) -> None:
     desk.to_the_gate()
     graph = desk.shows(f"sessions/{desk.ref}/graph")
     assert (graph["visits"], graph["current"]) == ({"first": 1}, "ship")
+    assert graph["taken"] == [["(start)", "first"], ["first", "ship"]]
     drawn = {line["item"] for box in graph["graph"]["boxes"] for line in box["lines"] if line["item"]}
     assert drawn == {"first", "ship", "last"}
 

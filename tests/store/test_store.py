@@ -625,6 +625,21 @@ def test_sessions_are_found_by_the_beginning_of_their_id(store: Store) -> None:
         assert reader.session_ids("sess_ab", 2) == ["sess_b%"]
 
 
+def test_all_sessions_that_may_ask_their_user_are_listed_oldest_first(store: Store) -> None:
+    waiting = [run_row("sess_b", awaiting="gate"), run_row("sess_b", run=1, status="blocked")]
+    store.append(start("sess_b", runs=waiting))
+    store.append(start("sess_a", runs=[run_row("sess_a", status="blocked")]))
+    store.append(start("sess_c", runs=[run_row("sess_c")]))
+    with store.reading() as reader:
+        heads = [(row.session_id, row.owner, row.head_digest) for row in reader.asking_sessions(None)]
+        of_rows = [reader.session(name) for name in ("sess_a", "sess_b")]
+        assert sorted(heads) == [(row.session_id, row.owner, row.head_digest) for row in of_rows if row]
+        times = [(row.updated_at, row.session_id) for row in reader.asking_sessions(None)]
+        assert times == sorted(times)
+        assert len(reader.asking_sessions("me")) == 2
+        assert reader.asking_sessions("another") == []
+
+
 def test_the_heads_of_many_sessions_are_read_at_once(store: Store) -> None:
     for name in ("sess_a", "sess_b"):
         store.append(start(name))

@@ -122,9 +122,9 @@ export function Inbox() {
   // On a wide screen the first question is opened at once. Nothing is selected in the place of one that went away.
   const hasOpened = useRef(Boolean(session));
   useEffect(() => {
-    if (hasOpened.current || !page || isNarrow()) return;
+    if (hasOpened.current || !lines[0] || isNarrow()) return;
     hasOpened.current = true;
-    if (lines[0]) select(lines[0], true);
+    select(lines[0], true);
   }, [page]);
   const isEmpty = page !== null && lines.length === 0;
   useEffect(() => {

@@ -1,7 +1,7 @@
 import { useCallback, useContext, useEffect, useRef, useState } from "react";
 import { get, LiveContext, Refused } from "../api";
 import { Artifact } from "../artifacts";
-import { hold, undo } from "../held";
+import { drafts, hold, undo } from "../held";
 import type { HeldAnswer } from "../held";
 import { Markdown, visible } from "../markdown";
 import { Link } from "../router";
@@ -101,7 +101,10 @@ function Asked({ asked, isChanged, pin, setPin, needsPin, canDecide, held, equal
   const { line, question, substance } = asked;
   const live = useContext(LiveContext);
   const [chosen, setChosen] = useState<string | null>(null);
-  const [note, setNote] = useState("");
+  const [note, setNote] = useState(drafts.get(line.place) ?? "");
+  useEffect(() => {
+    drafts.set(line.place, note);
+  }, [line.place, note]);
   const [lacksPin, setLacksPin] = useState(false);
   const noteField = useRef<HTMLTextAreaElement>(null);
   const pinField = useRef<HTMLInputElement>(null);

@@ -173,7 +173,7 @@ def _foreign_site() -> Any:
 def test_a_rewound_chat_shows_a_branch_and_what_differs(desk: BrowserDesk, browser: Browser) -> None:
     session = forked(desk.worker)
     page = desk.open(browser, f"sessions/{session}")
-    page.get_by_role("complementary", name="Runs and branches").get_by_text("fork: rewound").wait_for()
+    page.get_by_role("complementary", name="Runs and branches").get_by_text("fork", exact=True).wait_for()
     page.get_by_role("link", name="Compare the branches").click()
     page.get_by_role("heading", name="Compare", level=1).wait_for()
     page.get_by_text("notes differ").first.wait_for()

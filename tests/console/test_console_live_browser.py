@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -10,6 +11,7 @@ from support.browser_desk import BrowserDesk, desk
 from support.chromium import browser, opened
 from support.cli_process import to_the_gate
 from support.fault_proxy import fault_proxy
+from support.http_server import serving
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
@@ -41,3 +43,17 @@ def test_a_gate_that_opened_while_the_connection_was_cut_is_answered_after_it(
         page.get_by_role("button", name="Send now").click()
         page.get_by_role("heading", name="Nothing waits for you").wait_for()
         assert worker.go_on()["pending"]["stepId"] == "close-task"
+
+
+def test_after_another_launch_of_the_server_the_page_asks_to_be_opened_again(
+    browser: Browser, tmp_path: Path
+) -> None:
+    with serving(tmp_path) as server:
+        page = opened(browser, server.entrance)
+        page.goto(f"{server.url}/console/inbox")
+        page.get_by_role("heading", name="Nothing waits for you").wait_for()
+    page.get_by_text("offline", exact=True).wait_for()
+    with serving(tmp_path, "--port", str(server.port)) as again:
+        page.get_by_role("heading", name="Open the console again").wait_for()
+        page.goto(again.entrance)
+        page.get_by_text("live", exact=True).wait_for()

@@ -34,7 +34,7 @@ def test_the_text_of_a_fork_makes_a_branch_and_the_tree_shows_both(
     session = forked(desk.worker)
     page = desk.open(browser, f"sessions/{session}")
     tree = page.get_by_role("list", name="Nodes of this run")
-    tree.get_by_text("fork: rewound").wait_for()
+    tree.get_by_text("fork", exact=True).wait_for()
     page.get_by_text("The first branch went on from here with").wait_for()
     page.get_by_role("button", name="Fork from node 0").click()
     text = page.get_by_role("textbox", name="Text for the chat").input_value()

@@ -216,11 +216,13 @@ def _run_status(positions: Positions, session: SessionRow, run: RunRow) -> RunSt
     state = state_of(tip.node, tip.mode)
     need = awaited(plan, state, POLICIES[run.surface])
     decisions = recorded_decisions(plan, state, need, tip, imported)
+    # the lists say the same of a run that waits for its user
+    is_waiting = bool(run.awaiting) and not decisions and not state.finished
     return RunStatus(
         run_id=run.run_id,
         workflow_id=run.workflow_id,
         workflow_hash=run.workflow_hash,
-        status=run.status,
+        status="waiting" if is_waiting else run.status,
         mode=mode_of(state.preferences),
         autonomy=state.preferences.autonomy,
         risk_policy=state.preferences.risk_policy,

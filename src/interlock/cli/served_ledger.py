@@ -192,8 +192,9 @@ class ServedLedger:
 
     @unavailable_told
     def inbox(self, principal: Principal) -> Json:
-        asking = asking_sessions(self._ledger, None if principal.decides else principal.name)
-        asked = waiting_questions(self._ledger, asking[::-1])
+        ledger = self._ledger.of(principal.name)
+        asking = asking_sessions(ledger, None if principal.decides else principal.name)
+        asked = waiting_questions(ledger, asking[::-1])
         return {"questions": [{"owner": owner, **msgspec.to_builtins(each)} for owner, each in asked]}
 
     @unavailable_told

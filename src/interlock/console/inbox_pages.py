@@ -165,12 +165,11 @@ class WaitingQuestions:
 
     def _lines(self, principal: Principal) -> tuple[list[InboxLine], bool]:
         """Return all lines that are known, and whether there is more to examine."""
-        asking = {row.session_id: row for row in asking_sessions(self._ledger, principal.name)}
-        if principal.decides:
-            asking |= {row.session_id: row for row in asking_sessions(self._ledger, None)}
-        unknown = [row for row in asking.values() if not self._is_known(row)]
+        whose = None if principal.decides else principal.name
+        asking = asking_sessions(self._ledger.of(principal.name), whose)
+        unknown = [row for row in asking if not self._is_known(row)]
         counting = bool(unknown) and not self._examine(unknown)
-        known = (self._known.get(session_id, (b"", ())) for session_id in asking)
+        known = (self._known.get(row.session_id, (b"", ())) for row in asking)
         return list(chain.from_iterable(lines for _, lines in known)), counting
 
     def _is_known(self, row: AskingRow) -> bool:

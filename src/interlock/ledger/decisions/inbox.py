@@ -107,11 +107,11 @@ def waiting_questions(ledger: Ledger, asking: Sequence[AskingRow]) -> Iterator[t
 def asking_sessions(ledger: Ledger, owner: str | None) -> list[AskingRow]:
     """Return all sessions of an owner, or of everybody, that may ask something, oldest activity first.
 
-    An owner's newest are among them because a branch that was left may have been blocked there.
+    The newest of the ledger's owner are among them: a branch that was left may have been blocked there.
     """
     with ledger.store.reading() as reader:
         asking = reader.asking_sessions(owner)
-        newest = reader.sessions(SessionFilter(owner, limit=RECENT)) if owner is not None else []
+        newest = reader.sessions(SessionFilter(owner or ledger.owner, limit=RECENT))
     known = {row.session_id for row in asking}
     asking += (
         AskingRow(row.session_id, row.owner, row.head_digest, row.updated_at)

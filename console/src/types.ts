@@ -79,6 +79,7 @@ export interface QuestionOption {
 export interface Substance {
   handedIn: HandedIn | null;
   shortened: boolean;
+  checks: Array<CheckLine>;
   gaps: Array<KnownGap>;
   follows: Array<WhatFollows>;
 }
@@ -211,6 +212,11 @@ export interface CapabilityPointer {
 export interface WorkflowStep {
   kind: "workflow_step";
   stepId: string;
+}
+
+export interface CheckLine {
+  id: string;
+  passed: boolean;
 }
 
 export interface KnownGap {

@@ -277,9 +277,21 @@ function Follows({ substance, option }: { substance: Substance; option: string }
 
 /** What the agent wrote, marked as the agent's: a person must not take it for the workflow's words. */
 function Report({ substance, question }: { substance: Substance; question: WaitingQuestion }) {
-  const { handedIn, gaps, shortened } = substance;
+  const { handedIn, gaps, checks, shortened } = substance;
   return (
     <>
+      {checks.length > 0 && (
+        <section className="open-gaps" aria-label="Checks">
+          <h3>Checks that the server ran</h3>
+          <ul>
+            {checks.map((check) => (
+              <li key={check.id}>
+                <span className={`badge ${check.passed ? "complete" : "blocked"}`}>{check.passed ? "passed" : "failed"}</span> <code>{visible(check.id)}</code>
+              </li>
+            ))}
+          </ul>
+        </section>
+      )}
       {gaps.length > 0 && (
         <section className="open-gaps" aria-label="Open gaps">
           <h3>Open gaps</h3>

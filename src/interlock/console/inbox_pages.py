@@ -19,20 +19,25 @@ from msgspec import Struct
 from msgspec.structs import asdict, replace
 
 from interlock.core.principals import Principal
-from interlock.ledger.decisions.inbox import AskedQuestion, WaitingQuestion, asking_sessions, questions
+from interlock.ledger.decisions.inbox import (
+    AskedQuestion,
+    Asking,
+    WaitingQuestion,
+    asking_sessions,
+    questions,
+    questions_by_session,
+)
 from interlock.ledger.decisions.substance import Substance, substance_of
 from interlock.ledger.decisions.user_pin import has_pin
 from interlock.ledger.errors import LedgerError
 from interlock.ledger.ledger import Ledger
 from interlock.ledger.queries.status import Shown, find_session_of
 from interlock.ledger.queries.story import last_handed_in
-from interlock.store.protocol import AskingRow, SessionRow
 
 PAGE = 100
 MOST_ASKED_ABOUT = 500
 MOST_REMEMBERED = 50_000  # sessions, a line of about a kilobyte each
 EXAMINE_SECONDS = 1.0
-EXAMINED_AT_ONCE = 50
 LONGEST_EXCERPT = 160
 HOUR = 3_600_000
 DUE = {"hour": HOUR, "day": 24 * HOUR}
@@ -156,7 +161,7 @@ class WaitingQuestions:
         owner = None if principal.decides else principal.name
         session = find_session_of(self._ledger.store, session_id, owner)
         ledger = self._ledger.of(session.owner)
-        for question, line in _examined(ledger, session):
+        for question, line in _lines_of(ledger, questions(ledger, session)):
             if place == line.place or shown == question.shown:
                 position = ledger.position(question.session_id, question.node)
                 return InboxQuestion(line, question, substance_of(ledger, position, question))
@@ -172,10 +177,10 @@ class WaitingQuestions:
         known = (self._known.get(row.session_id, (b"", ())) for row in asking)
         return list(chain.from_iterable(lines for _, lines in known)), counting
 
-    def _is_known(self, row: AskingRow) -> bool:
+    def _is_known(self, row: Asking) -> bool:
         return row.session_id in self._known and self._known[row.session_id][0] == row.head_digest
 
-    def _examine(self, asking: Sequence[AskingRow]) -> bool:
+    def _examine(self, asking: Sequence[Asking]) -> bool:
         """Read what sessions ask until the time is over, one caller at a time; say whether all were read."""
         ends = monotonic() + EXAMINE_SECONDS
         if not self._examining.acquire(timeout=EXAMINE_SECONDS):
@@ -185,19 +190,15 @@ class WaitingQuestions:
         finally:
             self._examining.release()
 
-    def _examine_until(self, ends: float, asking: Sequence[AskingRow]) -> bool:
-        for first in range(0, len(asking), EXAMINED_AT_ONCE):
+    def _examine_until(self, ends: float, asking: Sequence[Asking]) -> bool:
+        for session, asked in questions_by_session(self._ledger, asking):
+            lines = tuple(line for _, line in _lines_of(self._ledger.of(session.owner), asked))
+            self._remember(session, lines)
             if monotonic() >= ends:
-                return False
-            ids = [row.session_id for row in asking[first : first + EXAMINED_AT_ONCE]]
-            with self._ledger.store.reading() as reader:
-                sessions = reader.sessions_among(ids)
-            for session in sessions:
-                lines = tuple(line for _, line in _examined(self._ledger.of(session.owner), session))
-                self._remember(session, lines)
+                return session.session_id == asking[-1].session_id
         return True
 
-    def _remember(self, session: SessionRow, lines: tuple[InboxLine, ...]) -> None:
+    def _remember(self, session: Asking, lines: tuple[InboxLine, ...]) -> None:
         with self._turn:
             self._known.pop(session.session_id, None)
             self._known[session.session_id] = session.head_digest, lines
@@ -240,14 +241,15 @@ def choices(values: Iterable[str]) -> tuple[InboxChoice, ...]:
     return tuple(InboxChoice(value, count) for value, count in Counter(filter(None, values)).most_common())
 
 
-def _examined(ledger: Ledger, session: SessionRow) -> Iterator[tuple[WaitingQuestion, InboxLine]]:
-    """Yield what a session asks; what cannot be read any more is left out."""
-    asked = questions(ledger, session)
+def _lines_of(
+    ledger: Ledger, asked: Sequence[WaitingQuestion]
+) -> Iterator[tuple[WaitingQuestion, InboxLine]]:
+    """Yield the lines of what a session asks; what cannot be read any more is left out."""
     instances = Counter((question.run_id, question.key) for question in asked)
     project = ""
     if asked:
         with ledger.store.reading() as reader:
-            project = reader.observations(session.session_id).get("repo_root", "")
+            project = reader.observations(asked[0].session_id).get("repo_root", "")
     for question in asked:
         try:
             position = ledger.position(question.session_id, question.node)
@@ -262,7 +264,7 @@ def _examined(ledger: Ledger, session: SessionRow) -> Iterator[tuple[WaitingQues
                 question=AskedQuestion(
                     **{name: asdict(question)[name] for name in AskedQuestion.__struct_fields__}
                 ),
-                owner=session.owner,
+                owner=ledger.owner,
                 ref=question.ref,
                 title=question.title,
                 name=question.name,

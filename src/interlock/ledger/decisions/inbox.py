@@ -7,6 +7,7 @@ by the agent's next call; a session with one head goes on at once.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import TypeAlias
 
 import msgspec
 from msgspec.structs import replace
@@ -37,6 +38,8 @@ from interlock.store.protocol import AskingRow, BlockedRow, SessionFilter, Sessi
 
 READ_AT_ONCE = 50
 RECENT = 50
+
+Asking: TypeAlias = AskingRow
 
 
 class QuestionOption(Shown, frozen=True):
@@ -91,8 +94,16 @@ def inbox(ledger: Ledger) -> tuple[WaitingQuestion, ...]:
     return tuple(question for _, question in waiting)
 
 
-def waiting_questions(ledger: Ledger, asking: Sequence[AskingRow]) -> Iterator[tuple[str, WaitingQuestion]]:
+def waiting_questions(ledger: Ledger, asking: Sequence[Asking]) -> Iterator[tuple[str, WaitingQuestion]]:
     """Yield what these sessions ask, each with its owner, as far as somebody reads on."""
+    for session, asked in questions_by_session(ledger, asking):
+        yield from ((session.owner, question) for question in asked)
+
+
+def questions_by_session(
+    ledger: Ledger, asking: Sequence[Asking]
+) -> Iterator[tuple[Asking, list[WaitingQuestion]]]:
+    """Yield what each of these sessions asks, with the head that it was read at, until nobody reads on."""
     for first in range(0, len(asking), READ_AT_ONCE):
         rows = asking[first : first + READ_AT_ONCE]
         with ledger.store.reading() as reader:
@@ -100,11 +111,10 @@ def waiting_questions(ledger: Ledger, asking: Sequence[AskingRow]) -> Iterator[t
                 row.session_id: row for row in reader.sessions_among([row.session_id for row in rows])
             }
         for session in (sessions[row.session_id] for row in rows if row.session_id in sessions):
-            for question in questions(ledger.of(session.owner, ledger.principal), session):
-                yield session.owner, question
+            yield _asking(session), questions(ledger.of(session.owner, ledger.principal), session)
 
 
-def asking_sessions(ledger: Ledger, owner: str | None) -> list[AskingRow]:
+def asking_sessions(ledger: Ledger, owner: str | None) -> list[Asking]:
     """Return all sessions of an owner, or of everybody, that may ask something, oldest activity first.
 
     The newest of the ledger's owner are among them: a branch that was left may have been blocked there.
@@ -113,12 +123,12 @@ def asking_sessions(ledger: Ledger, owner: str | None) -> list[AskingRow]:
         asking = reader.asking_sessions(owner)
         newest = reader.sessions(SessionFilter(owner or ledger.owner, limit=RECENT))
     known = {row.session_id for row in asking}
-    asking += (
-        AskingRow(row.session_id, row.owner, row.head_digest, row.updated_at)
-        for row in newest
-        if row.session_id not in known
-    )
+    asking += (_asking(row) for row in newest if row.session_id not in known)
     return sorted(asking, key=lambda row: (row.updated_at, row.session_id))
+
+
+def _asking(session: SessionRow) -> Asking:
+    return AskingRow(session.session_id, session.owner, session.head_digest, session.updated_at)
 
 
 def questions(ledger: Ledger, session: SessionRow) -> list[WaitingQuestion]:

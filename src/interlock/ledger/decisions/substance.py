@@ -32,11 +32,19 @@ class WhatFollows(Shown, frozen=True):
     pending: PendingLine | None
 
 
+class CheckLine(Shown, frozen=True):
+    """The last result of a check that the server itself ran."""
+
+    id: str
+    passed: bool
+
+
 class Substance(Shown, frozen=True):
     """What belongs to a question; `shortened` says that the session has more of the report."""
 
     handed_in: HandedIn | None
     shortened: bool
+    checks: tuple[CheckLine, ...]
     gaps: tuple[KnownGap, ...]
     follows: tuple[WhatFollows, ...]
 
@@ -48,6 +56,7 @@ def substance_of(ledger: Ledger, position: Position, question: WaitingQuestion) 
     return Substance(
         handed_in=bounded,
         shortened=bounded != report,
+        checks=tuple(CheckLine(name, last.passed) for name, last in position.state.checks.items()),
         gaps=tuple(gap for gap in position.state.gap_list if not gap.resolved),
         follows=tuple(_what_follows(ledger, position, question)),
     )

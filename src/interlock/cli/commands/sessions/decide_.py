@@ -6,9 +6,9 @@ import os
 
 import click
 
+from interlock.cli.commands.sessions.question_text import LINES_IN_LIST, show_question
 from interlock.cli.interactive import choose, require_pin, require_terminal
 from interlock.cli.options import owner_option, session_argument, with_ledger
-from interlock.cli.question_text import LINES_IN_LIST, show_question
 from interlock.cli.references import owned_session
 from interlock.cli.screen import CHECK_FAILED, CONFLICT, USAGE, inform, line_of, say, stop
 from interlock.ledger.decisions.inbox import WaitingQuestion, decide_question, questions

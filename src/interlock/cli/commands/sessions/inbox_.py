@@ -7,8 +7,8 @@ from collections import Counter
 import click
 import msgspec
 
+from interlock.cli.commands.sessions.question_text import INDENT, LINES_IN_LIST, show_question
 from interlock.cli.options import EVERYBODY, json_option, owner_option, with_ledger
-from interlock.cli.question_text import INDENT, LINES_IN_LIST, show_question
 from interlock.cli.screen import WAITS, counted, inform, paint, print_json, say
 from interlock.core.principals import LOCAL
 from interlock.ledger.decisions.inbox import asking_sessions, waiting_questions

@@ -544,6 +544,7 @@ export interface RunGraph {
   graph: WorkflowGraph;
   visits: Record<string, number>;
   current: string;
+  taken: Array<[string, string]>;
 }
 
 export interface WorkflowGraph {

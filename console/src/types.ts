@@ -67,6 +67,7 @@ export interface WaitingQuestion {
   since: number;
   default: string;
   defaultAt: number;
+  decide: Approving | null;
 }
 
 export interface QuestionOption {
@@ -74,6 +75,25 @@ export interface QuestionOption {
   label: string;
   description: string;
   effect: string;
+}
+
+export interface Approving {
+  by: Array<string>;
+  atLeast: number;
+  answered: Array<GivenApproval>;
+  missing: Array<string>;
+  notBy: string;
+  until: number;
+  then: string;
+  escalatedTo: string;
+}
+
+export interface GivenApproval {
+  by: string;
+  option: string;
+  at: number;
+  channel: string;
+  seat: string;
 }
 
 export interface Substance {

@@ -5,7 +5,7 @@ import { drafts, hold, undo } from "../held";
 import type { HeldAnswer } from "../held";
 import { Markdown, visible } from "../markdown";
 import { Link } from "../router";
-import type { ConsoleError, InboxLine, InboxQuestion, Substance, WaitingQuestion } from "../types";
+import type { Approving, ConsoleError, InboxLine, InboxQuestion, Substance, WaitingQuestion } from "../types";
 import { Clock, ErrorBox, Skeleton, Time } from "../ui";
 import { isTyping } from "./Inbox";
 
@@ -235,7 +235,8 @@ function Asked({ asked, isChanged, pin, setPin, needsPin, canDecide, held, equal
           <strong>{visible(labelOf(chosen))}</strong>: press <kbd>Enter</kbd> to answer, <kbd>Esc</kbd> to think again.
         </p>
       )}
-      {question.default && (
+      {question.decide && <Deciders approving={question.decide} labelOf={labelOf} />}
+      {question.default && !question.decide?.until && (
         <p className="quiet">
           Without an answer: <strong>{visible(labelOf(question.default))}</strong>, from <Clock at={question.defaultAt} /> on.
         </p>
@@ -260,6 +261,39 @@ function Asked({ asked, isChanged, pin, setPin, needsPin, canDecide, held, equal
         <kbd>1</kbd>…<kbd>9</kbd> choose <kbd>Enter</kbd> answer <kbd>n</kbd> note <kbd>u</kbd> undo <kbd>j</kbd> <kbd>k</kbd> next, previous
       </p>
     </article>
+  );
+}
+
+/** Who decides, who has answered and who has not, and what happens when nobody does. */
+function Deciders({ approving, labelOf }: { approving: Approving; labelOf: (option: string) => string }) {
+  const { by, atLeast, answered, missing, notBy, until, then, escalatedTo } = approving;
+  return (
+    <section className="deciders" aria-label="Who decides">
+      <p className="quiet">
+        Decided by {atLeast > 1 && `${atLeast} of `}
+        <strong>{visible(by.join(", "))}</strong>
+        {notBy && `, not ${visible(notBy)}`}
+        {escalatedTo && `; escalated to ${visible(escalatedTo)}`}.
+        {missing.length > 0 && ` Missing: ${visible(missing.join(", "))}.`}
+        {until > 0 && (
+          <>
+            {" "}
+            Until <Clock at={until} />
+            {then && `; then ${visible(then)}`}.
+          </>
+        )}
+      </p>
+      {answered.length > 0 && (
+        <ul>
+          {answered.map((each) => (
+            <li key={each.by}>
+              {visible(each.by)}
+              {each.seat && ` for ${visible(each.seat)}`}: <strong>{visible(labelOf(each.option))}</strong>, <Clock at={each.at} />
+            </li>
+          ))}
+        </ul>
+      )}
+    </section>
   );
 }
 

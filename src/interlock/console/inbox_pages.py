@@ -47,7 +47,7 @@ class InboxLine(Shown, frozen=True):
     """A question in the list. `place` stays the same while its words change; `question` names both.
 
     Equal questions have the same text, options and report, so that one answer can be meant for all:
-    `equals` counts those that wait. `due_at` is when the default is taken.
+    `equals` counts those that wait. `due_at` is when its time is over, or the default is taken.
     """
 
     place: str
@@ -270,7 +270,7 @@ def _lines_of(
                 name=question.name,
                 excerpt=" ".join(question.message.split())[:LONGEST_EXCERPT],
                 since=question.since,
-                due_at=question.default_at,
+                due_at=(question.decide and question.decide.until) or question.default_at,
                 workflow_id=position.run.workflow_id,
                 project=project,
                 equal=_digest(

@@ -62,9 +62,9 @@ def the_only(source: Source) -> Workflow:
 
 
 def bare(workflow: Workflow) -> Workflow:
-    """The workflow without its name, and without the texts whose format has changed."""
+    """The workflow without its name, whose files it is made of, and the texts whose format has changed."""
     activities = tuple(msgspec.structs.replace(activity, document=None) for activity in workflow.activities)
-    return msgspec.structs.replace(workflow, id="", documents=(), activities=activities)
+    return msgspec.structs.replace(workflow, id="", documents=(), activities=activities, declares_sets=False)
 
 
 def converted(path: Path, folder: Path) -> Workflow:

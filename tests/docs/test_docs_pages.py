@@ -76,7 +76,8 @@ def test_the_exchange_on_a_page_is_what_the_server_says(surface: str, tmp_path: 
 
 
 FLOW, TOKEN, STATE = '"workflow_id": "work-package"', '"session_token": "ses.v1.…"', '"state": "v1.gzB64.…"'
-WHOLE = '"variables": {"issue_ref": "#7", "scope": "one page", "complexity": "small", "open_questions": []}'  # what the question shows
+# What the question shows, and what decides what follows.
+WHOLE = '"variables": {"issue_ref": "#7", "scope": "one page", "complexity": "small", "open_questions": []}'
 CALLS = {
     "execution": (
         "list_workflows {}",

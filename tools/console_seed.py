@@ -90,6 +90,13 @@ FOUND = {
 }
 
 
+# What the steps of the small task set for others to show.
+DECLARED: Mapping[str, Mapping[str, Any]] = {
+    "agree": {"acceptance": ["The suite passes a hundred times in a row"]},
+    "check-result": {"checked": "pass"},
+}
+
+
 class SeededAgent:
     """An agent that works through a workflow with canned answers, at times of its own."""
 
@@ -114,7 +121,8 @@ class SeededAgent:
         """Hand in what a step asks for."""
         tokens = {name: self.last[name] for name in ("stateToken", "ackToken")}
         output = {"notesMarkdown": notes, "artifacts": list(artifacts)}
-        return self.call("continue_workflow", **tokens, context=context, output=output)
+        declared = DECLARED.get(self.last["pending"]["stepId"], {})
+        return self.call("continue_workflow", **tokens, context={**declared, **context}, output=output)
 
     def decide(self, option: str) -> dict[str, Any]:
         gate = self.last["pending"]["stepId"]
@@ -126,7 +134,7 @@ class SeededAgent:
         self.ack(PLAN)
         before = self.last
         self.ack("Waits for the cookie now; the sleep is gone.", CHANGED)
-        self.ack("Checked on a slow machine too.", REPORT, checked="pass")
+        self.ack("Checked on a slow machine too.", REPORT)
         return before
 
     def rest(self) -> None:
@@ -168,7 +176,7 @@ def seed(folder: Path, now: int) -> None:
     forked.decide("rework")
     forked.call("continue_workflow", stateToken=before["stateToken"])
     forked.ack("Another way: load the plug-ins late.", CHANGED, TRIAGE)
-    forked.ack("Measured again.", REPORT, FOUND, checked="pass")
+    forked.ack("Measured again.", REPORT, FOUND)
     forked.decide("accept")
     forked.ack("Closed; the first try stays on its branch.")
     waiting = agent(25 * MINUTE)

@@ -103,7 +103,7 @@ KEYS = {
     "notes DONE": ("entries", "notes recordedAt step"),
     "inbox": (
         "questions",
-        "default defaultAt id key message name node options owner ref runId sessionId shown since title",
+        "decide default defaultAt id key message name node options owner ref runId sessionId shown since title",
     ),
     "resume exporter": (
         "candidates",

@@ -20,6 +20,7 @@ from typing import Any
 
 from support import paths
 from support.stdio_pipe import readable
+from tools.console_seed import DECLARED
 
 GOLDEN = paths.GOLDEN / "cli"
 WRITE_GOLDEN = os.environ.get("INTERLOCK_GOLDEN") == "write"  # read now: no test sees INTERLOCK_ variables
@@ -103,13 +104,14 @@ class Agent:
     def go_on(
         self, notes: str = "", *artifacts: dict[str, Any], at: Any = None, **context: Any
     ) -> dict[str, Any]:
+        """Complete the pending step, with what those of the small task must set."""
         tokens = at or self.said
         output = {"notesMarkdown": notes, "artifacts": list(artifacts)}
         return self.call(
             "continue_workflow",
             stateToken=tokens["stateToken"],
             ackToken=tokens["ackToken"],
-            context=context,
+            context={**DECLARED.get(tokens["pending"]["stepId"], {}), **context},
             output=output,
         )
 

@@ -56,16 +56,16 @@ def decided(data: Path, session: str) -> list[str]:
 def test_people_an_answer_is_for_the_question_on_screen(
     desk: BrowserDesk, browser: Browser, tmp_path: Path, by: str
 ) -> None:
-    to_the_gate(desk.worker, "The first")
+    first = to_the_gate(desk.worker, "The first")
     page = desk.open(browser, "inbox")
     page.get_by_role("article").first.wait_for()
     button = page.get_by_role("button", name="Accept").first.bounding_box()
     assert button is not None
     if by == "half typed":
         page.keyboard.press("1")
-        page.get_by_text("press Enter to decide").wait_for()
+        page.get_by_text("press Enter to answer").wait_for()
     second = to_the_gate(desk.worker, "The second")
-    page.get_by_text("The second").first.wait_for()
+    page.get_by_text("1 new question").first.wait_for()
     if by == "mouse":
         page.mouse.click(button["x"] + button["width"] / 2, button["y"] + button["height"] / 2)
     else:
@@ -73,8 +73,9 @@ def test_people_an_answer_is_for_the_question_on_screen(
             page.keyboard.press("1")
         page.wait_for_timeout(500)
         page.keyboard.press("Enter")
-    page.wait_for_timeout(2000)
+    page.get_by_text("Recorded: accept").wait_for()
     held(not decided(tmp_path, second), "the answer to the first question was recorded for the second")
+    assert decided(tmp_path, first) == ["accept"]
 
 
 def two_runs_at_one_gate(bench: Bench) -> tuple[Attacker, str, list[str]]:

@@ -103,7 +103,8 @@ KEYS = {
     "notes DONE": ("entries", "notes recordedAt step"),
     "inbox": (
         "questions",
-        "decide default defaultAt id key message name node options owner ref runId sessionId shown since title",
+        "decide default defaultAt id key message name node options owner ref"
+        " runId sessionId shown since title",
     ),
     "resume exporter": (
         "candidates",

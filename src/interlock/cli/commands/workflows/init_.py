@@ -32,7 +32,7 @@ from interlock.cli.screen import CONFLICT, NOT_FOUND, USAGE, inform, say, stop
     "--checks", "defines_checks", is_flag=True, help="Instead, propose the checks of the project in DIR."
 )
 def command(folder: Path, workflow_id: str | None, template: Starter, defines_checks: bool) -> None:
-    """Create a new workflow in a folder, or define the checks of a project."""
+    """Create a workflow in a folder, or define a project's checks."""
     if defines_checks:
         _define_checks(folder)
         return

@@ -29,7 +29,7 @@ from interlock.ledger.ledger import Ledger
 @json_option
 @with_ledger
 def command(ledger: Ledger, ref: str | None, lists: bool, revoke: bool, owner: str, as_json: bool) -> None:
-    """Let the server run the checks of a workflow in the project folder.
+    """Let the server run the checks of a workflow in its project.
 
     Shows each command in full first. A command that is changed later is untrusted again. Needs a terminal,
     and the PIN if one is set.

@@ -720,7 +720,7 @@ def test_a_status_is_found_by_its_index_or_by_going_backwards(
     for number in range(3):
         bench.clock.pass_seconds(1)
         worker.start("wr.small_task", goal=f"Task {number}")
-        worker.ack("Agreed.")
+        worker.ack("Agreed.", acceptance=["it works"])
     worker.ack("Changed.")
     worker.ack("No report.")  # the last one is blocked
     with bench.ledger().store.reading() as reader:

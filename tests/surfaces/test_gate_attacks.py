@@ -1142,7 +1142,8 @@ def test_a6_a_loop_with_nothing_to_do_still_asks_for_nothing(bench: Bench) -> No
     agent.start("test.flow")
     agent.go("main")
     agent.respond("yes")
-    assert not agent.go("__terminal__")["_error"]
+    assert agent.go("__terminal__")["_error"], "nobody has said whether there are faults"
+    assert not agent.go("__terminal__", variables={"faults": False})["_error"]
 
 
 REWORK = {

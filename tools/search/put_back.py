@@ -160,8 +160,8 @@ EXCEPTIONS = (
     PutBack(
         "one answer serves every round that a call claims",
         "engine/requirements.py",
-        "return Question(name, title, text, options, roots, instance(state, name))",
-        "return Question(name, title, text, options, roots)",
+        "return Question(name, title, text, need.options, roots, instance(state, name))",
+        "return Question(name, title, text, need.options, roots)",
         "each-approval",
         Setting("session"),
         "not-given",
@@ -169,8 +169,8 @@ EXCEPTIONS = (
     PutBack(
         "an answer need not fit the type of its key",
         "engine/requirements.py",
-        "if decision is not None and unfit(",
-        "if False and unfit(",
+        "if instead:\n            decision = None",
+        "if instead and not instead:\n            decision = None",
         "count",
         Setting("execution"),
         "effect",

@@ -75,7 +75,7 @@ def test_a_decision_given_in_one_process_opens_the_gate_in_another(tmp_path: Pat
         assert one.go_on("", decision("accept"))["kind"] == "blocked"
         gate = one.said
         with agent(tmp_path, *store, "--decisions", "user") as other:
-            assert len(interlock(tmp_path, "inbox", "--json", INTERLOCK_STORE=url).json) == 1
+            assert len(interlock(tmp_path, "inbox", "--json", INTERLOCK_STORE=url).json["questions"]) == 1
             terminal = Terminal(tmp_path, "decide", session, "accept", INTERLOCK_STORE=url)
             terminal.until("[Y/n]")
             terminal.type("\n")

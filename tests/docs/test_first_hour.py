@@ -27,7 +27,6 @@ pytestmark = pytest.mark.slow
 
 README = ROOT / "README.md"
 PHONE = 390
-AFTERTHOUGHT_MS = 12_000
 SKILL = """\
 ---
 name: release-notes
@@ -173,9 +172,11 @@ def answer_on_a_phone(newcomer: Newcomer, browser: Browser) -> None:
     """Answer the only question in the console, on a screen as wide as a phone's."""
     with newcomer.console(printed("interlock console")) as address:
         page = opened(browser, address, PHONE)
+        page.locator(".lines a").click()
         page.get_by_text("wait for approval").first.wait_for()
         assert page.evaluate("document.documentElement.scrollWidth") <= PHONE, "wider than the phone"
         page.get_by_role("button", name=re.compile("^Approve")).first.click()
         page.get_by_role("button", name="Ask for changes").wait_for(state="detached")
-        page.wait_for_timeout(AFTERTHOUGHT_MS)  # an answer may be taken back for some seconds
+        page.get_by_role("button", name="Send now").click()
+        page.get_by_text("Recorded: ").wait_for()
         page.context.close()

@@ -117,6 +117,7 @@ export interface Live {
 }
 
 const POLL_MS = 5000;
+const LOOK_AGAIN_MS = 10_000;
 
 /**
  * Hear of changes. A stream that is cut resumes after the last change that arrived; meanwhile the page looks again
@@ -180,6 +181,19 @@ export function useLiveChanges(): Live {
 }
 
 export const LiveContext = createContext<Live>({ state: "reconnecting", tick: 0, moved: new Set() });
+
+/**
+ * Look again now and then, for what must be true even if no change was heard of: the stream follows the sessions that
+ * are newest by their clocks, and one that moves behind 50 of a clock that is ahead is not among them.
+ */
+export function useLookAgain(look: () => void): void {
+  useEffect(() => {
+    const timer = window.setInterval(() => {
+      if (!document.hidden) look();
+    }, LOOK_AGAIN_MS);
+    return () => window.clearInterval(timer);
+  }, [look]);
+}
 
 export interface Page<T> {
   data: T | null;

@@ -1,4 +1,4 @@
-import { useCallback, useContext, useEffect, useRef, useState } from "react";
+import { useCallback, useContext, useEffect, useLayoutEffect, useRef, useState } from "react";
 import type { MouseEvent } from "react";
 import { get, LiveContext, Refused, useLookAgain } from "../api";
 import { useCommands } from "../commands";
@@ -139,7 +139,7 @@ export function Inbox() {
     before.current = settled;
   }, [settled, update]);
 
-  useEffect(() => {
+  useLayoutEffect(() => {
     const pressed = (event: KeyboardEvent) => {
       if (isTyping(event) || event.repeat) return;
       if (event.key === "j" || event.key === "k") {

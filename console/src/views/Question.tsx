@@ -1,4 +1,4 @@
-import { useCallback, useContext, useEffect, useRef, useState } from "react";
+import { useCallback, useContext, useEffect, useLayoutEffect, useRef, useState } from "react";
 import { get, LiveContext, Refused } from "../api";
 import { Artifact } from "../artifacts";
 import { drafts, hold, undo } from "../held";
@@ -130,7 +130,7 @@ function Asked({ asked, isChanged, pin, setPin, needsPin, canDecide, held, equal
     onHeld(requests.map((each) => each.place));
   };
 
-  useEffect(() => {
+  useLayoutEffect(() => {
     const pressed = (event: KeyboardEvent) => {
       if (event.target === noteField.current && event.key === "Escape") noteField.current?.blur();
       if (isTyping(event) || event.repeat || held) return;

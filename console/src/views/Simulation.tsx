@@ -1,4 +1,4 @@
-import { useEffect } from "react";
+import { useLayoutEffect } from "react";
 import { usePage } from "../api";
 import { Markdown, visible } from "../markdown";
 import { go, Link, useRoute, withQuery } from "../router";
@@ -13,7 +13,8 @@ export function Simulation({ id }: { id: string }) {
   const after = (number: number) => withQuery(route, { answers: [data?.answers, number].filter(Boolean).join(".") });
   const before = withQuery(route, { answers: data?.answers.split(".").slice(0, -1).join(".") || null });
 
-  useEffect(() => {
+  // In the same moment as the choices appear: a key that is pressed as soon as they are seen counts.
+  useLayoutEffect(() => {
     const pressed = (event: KeyboardEvent) => {
       if (isTyping(event) || event.repeat || !data) return;
       if (event.key === "Backspace" && data.answers) go(before);

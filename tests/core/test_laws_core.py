@@ -18,6 +18,7 @@ from interlock.core.definition.program import AskGate, ConfirmStep, DoStep, Ente
 from interlock.core.definition.workflow import TERMINAL, Workflow, walk
 from interlock.core.engine.decide import decide
 from interlock.core.engine.evolve import evolve, evolved
+from interlock.core.engine.settle import UNSET
 from interlock.core.guard.audit import Audit, learned
 from interlock.core.run import events as e
 from interlock.core.run.commands import (
@@ -372,6 +373,10 @@ def obey(data: Draw, run: Run) -> None:
         case NeedInput(loop=loop, variables=(name,)) if loop is not None:
             assume(name not in owners(run.state))  # what the user was shown is not the agent's to give
             run.ack(Output(), {name: ["x", "y"] if loop.kind == "forEach" else 2})
+        case NeedInput(loop=None, gate=None, subject=subject, variables=names) if subject.startswith(UNSET):
+            sent = {name: data.draw(st.none() | VALUES) for name in names}  # null leaves it unset
+            run.ack(Output(), sent)
+            assert getattr(run.outcome.awaited, "variables", ()) != names
         case other:
             raise AssertionError(f"an obedient agent cannot serve {other}")
 

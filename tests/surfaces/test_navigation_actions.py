@@ -32,6 +32,7 @@ from interlock.core.run.state import RunState
 from interlock.core.run.surface_policy import NAVIGATION
 from interlock.core.values import Variables
 from support.generated import DELTAS, workflows
+from support.harness import filled
 
 MOST_MOVES = 40
 MODES = st.sampled_from(list(PRESETS.values()))
@@ -53,7 +54,8 @@ def commands_of(move: Move) -> Iterator[AcknowledgeStep | ResolveCheckpoint | En
             for option in move.options:
                 yield ResolveCheckpoint(NAVIGATION, 1, terms, "agent", move.target, option)
         case "transition":
-            yield EnterActivity(NAVIGATION, 1, terms, move.target)
+            unknown: Variables = dict.fromkeys(move.example)  # null leaves unset what nobody has set
+            yield EnterActivity(NAVIGATION, 1, terms, move.target, variables=unknown)
         case "advance_loop":
             sent: Variables = dict.fromkeys(move.variables, 2)
             items = ("one", "two") if move.items is not None else None
@@ -66,9 +68,9 @@ def acknowledged(move: Move, terms: Terms) -> AcknowledgeStep:
     for need in move.needs:
         assert need.message
         if isinstance(need.pointer, ContextKey):
-            given.update(need.example)  # type: ignore[arg-type]
+            given.update(filled(need.example))
         elif need.example is not None:
-            artifacts.append(need.example)
+            artifacts.append(filled(need.example))
     output = Output("the word", tuple(artifacts))  # type: ignore[arg-type]
     return AcknowledgeStep(
         NAVIGATION,

@@ -95,10 +95,13 @@ def _blocked(
 ) -> Decided | Refusal:
     """Record an attempt that did not pass, or refuse it on a surface that keeps no blocked attempts.
 
-    `questions` are the step's own, as they are put. A rejection is thereby used: the user is asked again.
+    `questions` are the step's own, as they are put. A rejection is thereby used: the user is asked again. A
+    run that stays elsewhere than at the step (a gate was passed over, another surface began it) puts none.
     """
     listed = ordered(blockers)
-    if questions:  # put as the variables of the call make them, which therefore come first
+    if draft.has_moved:
+        questions = ()
+    elif questions:  # put as the variables of the call make them, which therefore come first
         questions = (*(event for event in draft.events if isinstance(event, e.ContextSet)), *questions)
     if draft.policy.exits != "offered":
         key = pending.subject if isinstance(pending, NeedInput) else pending.key

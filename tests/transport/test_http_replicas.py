@@ -186,7 +186,9 @@ def test_mixed_load_with_kills_stalls_and_restarts_is_explained_by_one_history_p
     assert not load.unexplained, "\n\n".join(load.unexplained[:3])
     assert load.counts["runs"] > GROUPS
     assert last.descriptors <= first.descriptors + GROUPS * 4
-    assert last.connections <= first.connections + GROUPS
+    assert (
+        last.connections <= first.connections + 2 * GROUPS
+    )  # backends of killed replicas end a little later
     assert last.megabytes <= first.megabytes + 40
 
 

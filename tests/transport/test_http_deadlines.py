@@ -135,7 +135,7 @@ def test_while_the_database_hangs_every_call_ends_in_time(hung: Hung, fault: Any
     assert alive.result()[1] == 200
     assert alive.result()[0] < 1 + usual
     assert ready.result()[1] == 503
-    assert ready.result()[0] < DEADLINE + 1 + usual  # an answer is waited for, then another connection
+    assert ready.result()[0] < 5 + usual  # two seconds for an answer, and three at most to connect anew
     assert inbox.result()[1] == 503
     assert inbox.result()[0] < DEADLINE + 1 + usual
     assert metrics.result()[1] == 200

@@ -90,6 +90,12 @@ def test_a_short_search_finds_nothing() -> None:
     assert not figures.violations, "\n".join(figures.lines())
 
 
+@pytest.mark.parametrize("kinds", ["optional-gate+approval", "away+approval", "away+risky-approval"])
+def test_a_refused_call_puts_no_question_of_a_step_where_the_run_is_not(kinds: str) -> None:
+    figures = search(iter([workflow_of(kinds.split("+"))]), seconds=60, most=60)
+    assert not figures.violations, "\n\n".join(story(minimised(found)) for found in figures.first.values())
+
+
 @pytest.mark.slow
 @pytest.mark.proof
 def test_a_long_search_finds_nothing() -> None:

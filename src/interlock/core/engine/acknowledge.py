@@ -45,7 +45,7 @@ from interlock.core.run.outcomes import (
 from interlock.core.run.output import Output
 from interlock.core.run.questions import Unanswered
 from interlock.core.run.reasons import Blocker, BlockerCode, ContextKey, Severity, WorkflowStep, ordered
-from interlock.core.run.state import RunState, instance
+from interlock.core.run.state import RunState, instance, waits_alike
 from interlock.core.run.surface_policy import EXECUTION
 from interlock.core.values import Json, Variables, set_names
 from interlock.core.variables.writes import brought_with, may_set, unowned
@@ -99,7 +99,7 @@ def _blocked(
     run that stays elsewhere than at the step (a gate was passed over, another surface began it) puts none.
     """
     listed = ordered(blockers)
-    if draft.has_moved:
+    if not waits_alike(draft.found, draft.state):
         questions = ()
     elif questions:  # put as the variables of the call make them, which therefore come first
         questions = (*(event for event in draft.events if isinstance(event, e.ContextSet)), *questions)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import Literal, TypeAlias, assert_never
 
 import msgspec
 from msgspec.structs import replace
 
 from interlock.core.definition.conditions import holds
-from interlock.core.definition.program import DoStep, EnterLoop, Plan, RepeatLoop
+from interlock.core.definition.program import EnterLoop, Plan, RepeatLoop
 from interlock.core.engine.acknowledge import acknowledge, input_required, without_input
 from interlock.core.engine.asking import kept_with, unanswered, with_declines
 from interlock.core.engine.checkpoints import (
@@ -91,20 +91,7 @@ def decide(
     if isinstance(outcome, (Ask, RunChecks)):
         return outcome
     outcome = _with_advice(plan, state, command, outcome)
-    if isinstance(outcome, Refusal):
-        outcome = replace(outcome, kept=tuple(_put_at_steps(plan, state, outcome.kept)))
     return guarded(plan, audit, command, _under_terms(audit, state, command, outcome))
-
-
-def _put_at_steps(plan: Plan, state: RunState, kept: Iterable[e.Event]) -> Iterator[e.Event]:
-    """Leave out a step's question that a refused call would put where the run is not at a step."""
-    for event in kept:
-        if isinstance(event, e.QuestionShown) and event.input:
-            op = plan.program(state.activity).ops.get(state.next_key) if state.activity else None
-            if not isinstance(op, DoStep) or state.exit_to is not None or state.open is not None:
-                continue
-        yield event
-        state = evolve(state, event)
 
 
 def guarded(plan: Plan, audit: Audit, command: Command, outcome: Decided | Refusal) -> Decided | Refusal:

@@ -26,19 +26,6 @@ from interlock.core.values import MISSING, Json, Variables
 from interlock.core.variables.typed_values import sound
 from interlock.core.variables.writes import CHANGED, barred, kept_notices, may_set, why_owned
 
-MOVES = (
-    e.StepCompleted,
-    e.StepSkipped,
-    e.QuestionShown,
-    e.GatePassed,
-    e.GateResolved,
-    e.LoopEntered,
-    e.LoopIterated,
-    e.LoopLeft,
-    e.ActivityLeft,
-    e.ActivityEntered,
-)
-
 
 class Draft:
     """Collects the events of one command. It never leaves `decide`."""
@@ -52,7 +39,7 @@ class Draft:
         decisions: Mapping[str, Decision] = {},
     ) -> None:
         self.plan = plan
-        self.state = state
+        self.found = self.state = state
         self.policy = policy
         self.now = now
         self.decisions = decisions
@@ -215,11 +202,6 @@ class Draft:
 
     def _put(self, key: str, gate: str, shown: str, text: str, roots: tuple[str, ...]) -> e.QuestionShown:
         return e.QuestionShown(key, gate, self.now, shown, text, roots, self.policy.name, input=True)
-
-    @property
-    def has_moved(self) -> bool:
-        """Whether the run is elsewhere by now than where the command has found it."""
-        return any(isinstance(event, MOVES) for event in self.events)
 
     def refused(self, refusal: Refusal) -> Refusal:
         """Return the refusal with what the command has passed before it, which is kept (rule 14)."""

@@ -275,3 +275,11 @@ def instance(state: RunState, item_id: str) -> str:
 def question_path(state: RunState, gate: str) -> str:
     """The key of a gate in its activity, whichever round it is asked in."""
     return f"{state.activity or ''}/{gate}"
+
+
+def waits_alike(before: RunState, after: RunState) -> bool:
+    """Say whether a run waits for the same thing in two states."""
+    return all(
+        getattr(before, name) == getattr(after, name)
+        for name in ("activity", "visit", "next_key", "frames", "answers", "done", "open", "status")
+    )

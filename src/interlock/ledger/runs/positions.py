@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from interlock.core.engine.evolve import abandoned
 from interlock.core.run.notices import Notice, of_mode
 from interlock.core.run.preferences import Preferences, stricter
-from interlock.core.run.state import RunState
+from interlock.core.run.state import waits_alike
 from interlock.core.run.surface_policy import EXECUTION
 from interlock.ledger.decisions.recorded import approved, imported_up_to, recorded_decisions
 from interlock.ledger.errors import LedgerError, not_healthy, other_time_line, unknown_node, unknown_session
@@ -202,7 +202,7 @@ class Positions:
             return onward
         with self.store.reading() as reader:
             node = reader.node(position.session_id, onward)
-        return onward if node is not None and _is_unmoved(position.state, state_of(node)) else None
+        return onward if node is not None and waits_alike(position.state, state_of(node)) else None
 
     def _position(self, loaded: LoadedRows | None, handle: bytes) -> Position:
         """Check what was read before anything in it is used."""
@@ -261,14 +261,6 @@ class Positions:
         """Write what a command changed, or raise StoreConflict: then the call is run again from its read."""
         self.used = True
         self.store.append(*sorted(changes, key=lambda change: change.session.session_id))
-
-
-def _is_unmoved(before: RunState, after: RunState) -> bool:
-    """Say whether a run waits for the same thing in two states."""
-    return all(
-        getattr(before, name) == getattr(after, name)
-        for name in ("activity", "visit", "next_key", "frames", "answers", "done", "open", "status")
-    )
 
 
 def _place(position: Position) -> str:

@@ -21,7 +21,7 @@ from interlock.ledger.errors import LedgerError
 from interlock.ledger.ledger import Ledger
 
 
-@click.command(epilog="Example: interlock trust team.release --project ~/work/app")
+@click.command(epilog="Example: interlock trust team.release --project app")
 @click.argument("ref", metavar="[WORKFLOW|SESSION]", required=False)
 @click.option("--list", "lists", is_flag=True, help="Only show what would run, and what is trusted.")
 @click.option("--revoke", is_flag=True, help="Take trust back.")

@@ -51,7 +51,7 @@ def enter(plan: Plan, state: RunState, command: EnterActivity) -> Decided | Refu
     # Nothing is kept of a mistaken target, of a walk without end, or of one past an exit that was decided.
     is_mistaken = refusal.code in (Code.ACTIVITY_NOT_FOUND, Code.NO_ACTIVITY)
     is_left = is_mistaken or not refusal.about.keys().isdisjoint(("limit", "decided_exit"))
-    return refusal if is_left else draft.refused(refusal)
+    return replace(refusal, kept=()) if is_left else draft.refused(refusal)
 
 
 def _is_unset(pending: Awaited) -> bool:

@@ -14,15 +14,15 @@ from interlock.core.values import Json
 from interlock.ledger.errors import LedgerError
 from interlock.surfaces.call import Reply
 from interlock.surfaces.refusals import (
+    AFTER_CHECKS,
     INBOX,
     REPORT,
     Words,
-    after_checks,
     fields,
     only_the_user_answers,
     sentence,
-    shape,
 )
+from interlock.surfaces.shared.sentences import Table, said
 from interlock.surfaces.tool import Tool
 
 FIND = "Use resume_session to find the run and continue from the token it returns, or start a new one."
@@ -30,66 +30,37 @@ READABLE = "It cannot go on; continue_workflow with only stateToken shows what w
 READ_AGAIN = "Call continue_workflow with only stateToken to see what is pending."
 
 
+SEND = "Send in context: {shape}."
+DECIDES = "Ask the user, then report the decision in output.artifacts."
+ACTIONS: Table = {
+    **dict.fromkeys(Code, READ_AGAIN),
+    **AFTER_CHECKS,
+    Code.RUN_FINISHED: "Start a new run with start_workflow.",
+    Code.RUN_ABANDONED: f"{READABLE} Start a new run with start_workflow.",
+    Code.INPUT_REQUIRED: (SEND, "Send shorter lists for its loops in context."),
+    Code.LOOP_ITEMS_REQUIRED: SEND,
+    Code.GUARD_REFUSED: REPORT,
+    Code.REASK_IMPOSSIBLE: (
+        "Send the call without reask to go on with what was decided. To ask anew, go back to a "
+        "stateToken from before the question."
+    ),
+    Code.VARIABLES_TOO_LARGE: (
+        "Send less in context: keep large data in files, and null for a key that is done with."
+    ),
+    Code.OUTPUT_REQUIRED: "Send what is missing in output.artifacts or output.notesMarkdown.",
+    Code.USER_MUST_DECIDE: "Tell the user to open the inbox (interlock inbox), then call again.",
+    Code.DECISION_PENDING: DECIDES,
+    Code.GATE_UNANSWERED: DECIDES,
+}
+
+
 def words(refusal: Refusal) -> Words:
     """Put a refusal into the words of this surface."""
-    if only_the_user_answers(refusal):
-        return Words(sentence(refusal), f"{INBOX} Then call again.")
-    return Words(sentence(refusal), _next_action(refusal))
+    action = f"{INBOX} Then call again." if only_the_user_answers(refusal) else said(ACTIONS, refusal)
+    return Words(sentence(refusal), action)
 
 
-def _next_action(refusal: Refusal) -> str:
-    match refusal.code:
-        case Code.RUN_FINISHED:
-            return "Start a new run with start_workflow."
-        case Code.RUN_ABANDONED:
-            return f"{READABLE} Start a new run with start_workflow."
-        case Code.INPUT_REQUIRED | Code.LOOP_ITEMS_REQUIRED:
-            return f"Send in context: {shape(refusal.about)}."
-        case Code.GUARD_REFUSED:
-            return REPORT
-        case Code.CHECK_FAILED | Code.CHECKED_AGAIN:
-            return after_checks(refusal)
-        case Code.REASK_IMPOSSIBLE:
-            return (
-                "Send the call without reask to go on with what was decided. To ask anew, go back to a "
-                "stateToken from before the question."
-            )
-        case Code.VARIABLES_TOO_LARGE:
-            return "Send less in context: keep large data in files, and null for a key that is done with."
-        case Code.OUTPUT_REQUIRED:
-            return "Send what is missing in output.artifacts or output.notesMarkdown."
-        case Code.USER_MUST_DECIDE:
-            return "Tell the user to open the inbox (interlock inbox), then call again."
-        case Code.DECISION_PENDING | Code.GATE_UNANSWERED:
-            return "Ask the user, then report the decision in output.artifacts."
-        case (
-            Code.NO_ACTIVITY
-            | Code.ACTIVITY_NOT_FOUND
-            | Code.ACTIVITY_NOT_COMPLETE
-            | Code.INVALID_TRANSITION
-            | Code.STEP_NOT_FOUND
-            | Code.STEP_NOT_PENDING
-            | Code.STEP_ALREADY_COMPLETE
-            | Code.CHECKPOINT_NOT_FOUND
-            | Code.CHECKPOINT_NOT_ACTIVE
-            | Code.CHECKPOINT_ALREADY_ACTIVE
-            | Code.CHECKPOINT_ALREADY_ANSWERED
-            | Code.CHECKPOINT_STILL_ACTIVE
-            | Code.CHECKPOINT_NOT_YIELDED
-            | Code.OPTION_NOT_FOUND
-            | Code.RESOLUTION_MODE
-            | Code.TOO_FAST
-            | Code.NOT_AUTO_ADVANCING
-            | Code.TIMER_RUNNING
-            | Code.NOT_CONDITIONAL
-            | Code.CONDITION_HOLDS
-            | Code.LOOP_NOT_FOUND
-            | Code.ROUND_DUE
-            | Code.CHILD_RUNNING
-        ):
-            return READ_AGAIN
-        case _:
-            assert_never(refusal.code)
+AGAIN = "Call continue_workflow with only stateToken to see what is pending."
 
 
 AGAIN = "send the call again with the fresh ackToken"

@@ -6,8 +6,16 @@ from collections.abc import Sequence
 
 from interlock.core.run.outcomes import Code, Refusal
 from interlock.ledger.runs.position import Position
-from interlock.surfaces.refusals import INBOX, Words, names, only_the_user_answers, sentence
+from interlock.surfaces.refusals import INBOX, Words
 from interlock.surfaces.shared import session_errors as shared
+from interlock.surfaces.shared.sentences import Table, When
+
+RESPOND = "Call respond_checkpoint with checkpoint_id: {gates}."
+ACTIONS: Table = {
+    **shared.ACTIONS,
+    Code.DECISION_PENDING: RESPOND,
+    Code.GATE_UNANSWERED: (When("inbox", INBOX), RESPOND, *shared.ANSWER_FIRST),
+}
 
 
 def next_action(position: Position, outstanding: Sequence[Refusal]) -> str:
@@ -21,14 +29,4 @@ def next_action(position: Position, outstanding: Sequence[Refusal]) -> str:
 
 def words(refusal: Refusal) -> Words:
     """Put a refusal into the words of this surface."""
-    about = refusal.about
-    if activity := about.get("first") or about.get("decided_exit"):
-        return Words(sentence(refusal), f"Call next_activity with activity_id '{activity}' first.")
-    if only_the_user_answers(refusal):
-        return Words(sentence(refusal), INBOX)
-    match refusal.code:
-        case Code.DECISION_PENDING | Code.GATE_UNANSWERED:
-            gates = about.get("checkpoint") or names(about, "pending")
-            return Words(sentence(refusal), f"Call respond_checkpoint with checkpoint_id: {gates}.")
-        case _:
-            return shared.words(refusal)
+    return shared.in_words(refusal, ACTIONS)

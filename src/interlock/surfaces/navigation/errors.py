@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import assert_never
 
 import msgspec
 
@@ -14,15 +13,14 @@ from interlock.ledger.errors import LedgerError
 from interlock.ledger.tokens.tokens import StateError
 from interlock.surfaces.call import Reply
 from interlock.surfaces.refusals import (
+    AFTER_CHECKS,
     INBOX,
     REPORT,
     Words,
-    after_checks,
-    names,
     only_the_user_answers,
     sentence,
-    shape,
 )
+from interlock.surfaces.shared.sentences import Table, said
 
 CODES: Mapping[Code, str] = {
     Code.DECISION_PENDING: "CHECKPOINT_BLOCKING",
@@ -35,6 +33,65 @@ CODES: Mapping[Code, str] = {
 }
 START_AGAIN = "Send the state of the last response; if it is lost, start a new run with nav_start."
 AVAILABLE = "Take one of availableActions."
+RESPOND = "Send action respond_to_checkpoint for '{gates}' first."
+ASK_THE_USER = "Ask the user, then send the option that was chosen as option_id."
+CHOICE = "Send the user's choice as option_id."
+STEP_FIRST = ("Complete step '{pending_step}' first.", AVAILABLE)
+ACTIONS: Table = {
+    **AFTER_CHECKS,
+    Code.RUN_FINISHED: "Start another run with nav_start.",
+    Code.RUN_ABANDONED: (
+        "It cannot go on; nav_situation shows what was done. Start another run with nav_start."
+    ),
+    Code.DECISION_PENDING: RESPOND,
+    Code.GATE_UNANSWERED: (RESPOND, AVAILABLE),
+    Code.NO_ACTIVITY: "Send action transition with the activity_id to begin with.",
+    Code.ACTIVITY_NOT_FOUND: "Send one of these as activity_id: {activities}.",
+    Code.ACTIVITY_NOT_COMPLETE: "Complete its steps, loops and checkpoints first: see availableActions.",
+    Code.INVALID_TRANSITION: (
+        "Send one of these as activity_id: {valid}.",
+        "Send the variables that decide where the activity leads: see availableActions.",
+    ),
+    Code.STEP_NOT_FOUND: STEP_FIRST,
+    Code.STEP_NOT_PENDING: STEP_FIRST,
+    Code.STEP_ALREADY_COMPLETE: STEP_FIRST,
+    Code.LOOP_NOT_FOUND: (STEP_FIRST[0], "Send '{pending_loop}' as loop_id.", AVAILABLE),
+    Code.GUARD_REFUSED: REPORT,
+    Code.REASK_IMPOSSIBLE: (
+        "Send the action without reask to go on with what was decided. To ask anew, go back to a "
+        "state from before the question."
+    ),
+    Code.VARIABLES_TOO_LARGE: (
+        "Send less in variables: keep large data in files, and null for a name that is done with."
+    ),
+    Code.OUTPUT_REQUIRED: (
+        "Send what is missing with the action, in output or variables; error.examples shows how."
+    ),
+    Code.INPUT_REQUIRED: ("Send in variables: {shape}.", "Send shorter lists for its loops in variables."),
+    Code.LOOP_ITEMS_REQUIRED: "Send loop_items with action advance_loop.",
+    Code.CHECKPOINT_NOT_FOUND: ("Send one of these as checkpoint_id: {checkpoints}.", AVAILABLE),
+    Code.OPTION_NOT_FOUND: "Send one of these as option_id: {options}.",
+    Code.CHECKPOINT_ALREADY_ANSWERED: "Continue with the recorded answer: take one of availableActions.",
+    Code.USER_MUST_DECIDE: (
+        "Send '{first}' as activity_id.",
+        "Send option_id '{decided}'.",
+        "Tell the user to open the inbox (interlock inbox), then send the same action again.",
+    ),
+    Code.TOO_FAST: ASK_THE_USER,
+    Code.TIMER_RUNNING: ASK_THE_USER,
+    Code.CHILD_RUNNING: (
+        "Finish the child with its own state; or send abandon_children: true to go on without it."
+    ),
+    Code.RESOLUTION_MODE: CHOICE,
+    Code.NOT_AUTO_ADVANCING: CHOICE,
+    Code.NOT_CONDITIONAL: CHOICE,
+    Code.CONDITION_HOLDS: CHOICE,
+    Code.ROUND_DUE: AVAILABLE,
+    Code.CHECKPOINT_NOT_ACTIVE: AVAILABLE,
+    Code.CHECKPOINT_ALREADY_ACTIVE: AVAILABLE,
+    Code.CHECKPOINT_STILL_ACTIVE: AVAILABLE,
+    Code.CHECKPOINT_NOT_YIELDED: AVAILABLE,
+}
 
 
 def code_of(refusal: Refusal) -> str:
@@ -44,87 +101,8 @@ def code_of(refusal: Refusal) -> str:
 
 def words(refusal: Refusal) -> Words:
     """Put a refusal into the words of this surface."""
-    if only_the_user_answers(refusal):
-        return Words(sentence(refusal), INBOX)
-    return Words(sentence(refusal), _next_action(refusal))
-
-
-def _next_action(refusal: Refusal) -> str:
-    about = refusal.about
-    match refusal.code:
-        case Code.RUN_FINISHED:
-            return "Start another run with nav_start."
-        case Code.RUN_ABANDONED:
-            return "It cannot go on; nav_situation shows what was done. Start another run with nav_start."
-        case Code.DECISION_PENDING | Code.GATE_UNANSWERED:
-            gate = about.get("checkpoint") or names(about, "pending")
-            return f"Send action respond_to_checkpoint for '{gate}' first."
-        case Code.NO_ACTIVITY:
-            return "Send action transition with the activity_id to begin with."
-        case Code.ACTIVITY_NOT_FOUND:
-            return f"Send one of these as activity_id: {names(about, 'activities')}."
-        case Code.ACTIVITY_NOT_COMPLETE:
-            return "Complete its steps, loops and checkpoints first: see availableActions."
-        case Code.INVALID_TRANSITION if about.get("valid"):
-            return f"Send one of these as activity_id: {names(about, 'valid')}."
-        case Code.INVALID_TRANSITION:
-            return "Send the variables that decide where the activity leads: see availableActions."
-        case (
-            Code.STEP_NOT_FOUND | Code.STEP_NOT_PENDING | Code.STEP_ALREADY_COMPLETE | Code.LOOP_NOT_FOUND
-        ) if "pending_step" in about:
-            return f"Complete step '{about['pending_step']}' first."
-        case Code.GUARD_REFUSED:
-            return REPORT
-        case Code.CHECK_FAILED | Code.CHECKED_AGAIN:
-            return after_checks(refusal)
-        case Code.REASK_IMPOSSIBLE:
-            return (
-                "Send the action without reask to go on with what was decided. To ask anew, go back to a "
-                "state from before the question."
-            )
-        case Code.VARIABLES_TOO_LARGE:
-            return "Send less in variables: keep large data in files, and null for a name that is done with."
-        case Code.OUTPUT_REQUIRED:
-            return "Send what is missing with the action, in output or variables; error.examples shows how."
-        case Code.INPUT_REQUIRED:
-            return f"Send in variables: {shape(about)}."
-        case Code.LOOP_ITEMS_REQUIRED:
-            return "Send loop_items with action advance_loop."
-        case Code.LOOP_NOT_FOUND if "pending_loop" in about:
-            return f"Send '{about['pending_loop']}' as loop_id."
-        case Code.CHECKPOINT_NOT_FOUND if about.get("checkpoints"):
-            return f"Send one of these as checkpoint_id: {names(about, 'checkpoints')}."
-        case Code.OPTION_NOT_FOUND:
-            return f"Send one of these as option_id: {names(about, 'options')}."
-        case Code.CHECKPOINT_ALREADY_ANSWERED:
-            return "Continue with the recorded answer: take one of availableActions."
-        case Code.USER_MUST_DECIDE if "first" in about:
-            return f"Send '{about['first']}' as activity_id."
-        case Code.USER_MUST_DECIDE if "decided" in about:
-            return f"Send option_id '{about['decided']}'."
-        case Code.USER_MUST_DECIDE:
-            return "Tell the user to open the inbox (interlock inbox), then send the same action again."
-        case Code.TOO_FAST | Code.TIMER_RUNNING:
-            return "Ask the user, then send the option that was chosen as option_id."
-        case Code.CHILD_RUNNING:
-            return "Finish the child with its own state; or send abandon_children: true to go on without it."
-        case Code.RESOLUTION_MODE | Code.NOT_AUTO_ADVANCING | Code.NOT_CONDITIONAL | Code.CONDITION_HOLDS:
-            return "Send the user's choice as option_id."
-        case (
-            Code.STEP_NOT_FOUND
-            | Code.STEP_NOT_PENDING
-            | Code.STEP_ALREADY_COMPLETE
-            | Code.LOOP_NOT_FOUND
-            | Code.ROUND_DUE
-            | Code.CHECKPOINT_NOT_FOUND
-            | Code.CHECKPOINT_NOT_ACTIVE
-            | Code.CHECKPOINT_ALREADY_ACTIVE
-            | Code.CHECKPOINT_STILL_ACTIVE
-            | Code.CHECKPOINT_NOT_YIELDED
-        ):
-            return AVAILABLE
-        case _:
-            assert_never(refusal.code)
+    action = INBOX if only_the_user_answers(refusal) else said(ACTIONS, refusal)
+    return Words(sentence(refusal), action)
 
 
 def failure(code: str, message: str, next_action: str, **more: Json) -> Reply:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import assert_never
 
 import msgspec
 
@@ -14,7 +13,16 @@ from interlock.core.values import Json
 from interlock.ledger.errors import LedgerError
 from interlock.ledger.runs.brief import outcome_text
 from interlock.ledger.runs.position import Position
-from interlock.surfaces.refusals import REPORT, Words, after_checks, names, sentence, shape
+from interlock.surfaces.refusals import (
+    AFTER_CHECKS,
+    INBOX,
+    MESSAGES,
+    REPORT,
+    Words,
+    only_the_user_answers,
+    sentence,
+)
+from interlock.surfaces.shared.sentences import Table, When, said
 
 ASK_THE_USER = "Send the user's choice as option_id with respond_checkpoint."
 
@@ -67,99 +75,97 @@ def actions(refusals: Sequence[Refusal], words: Callable[[Refusal], Words]) -> s
     return " ".join(dict.fromkeys([*outputs, *others]))
 
 
-def words(refusal: Refusal) -> Words:
-    """Put a refusal into the words that both surfaces share."""
-    return Words(sentence(refusal), _next_action(refusal))
+LIST_STEPS = "Do the steps of the activity and list them in step_manifest."
+GO_ON = "Go on with the activity."
+RESOLVE_FIRST = "Have the active checkpoint resolved with respond_checkpoint first."
+ANSWER_FIRST = (
+    "Answer it with respond_checkpoint first: {gates}.",
+    "Take the declared path: its activities one after another, with next_activity.",
+)
+ACTIONS: Table = {
+    **AFTER_CHECKS,
+    Code.RUN_FINISHED: "Start a new session with start_session.",
+    Code.RUN_ABANDONED: (
+        "It cannot go on; what was done stays readable. Start a new session with start_session."
+    ),
+    Code.DECISION_PENDING: "Resolve it with respond_checkpoint first.",
+    Code.GATE_UNANSWERED: ANSWER_FIRST,
+    Code.NO_ACTIVITY: "Call next_activity first.",
+    Code.ACTIVITY_NOT_FOUND: "Send one of these as activity_id: {activities}.",
+    Code.ACTIVITY_NOT_COMPLETE: LIST_STEPS,
+    Code.STEP_NOT_FOUND: LIST_STEPS,
+    Code.STEP_NOT_PENDING: LIST_STEPS,
+    Code.STEP_ALREADY_COMPLETE: LIST_STEPS,
+    Code.INVALID_TRANSITION: (
+        "Call next_activity with one of: {valid}.",
+        "Call next_activity with one of: none.",
+    ),
+    Code.CHECKPOINT_ALREADY_ANSWERED: "Go on with the recorded answer.",
+    Code.GUARD_REFUSED: REPORT,
+    Code.REASK_IMPOSSIBLE: (
+        "Go on without reask. To ask anew what another activity has asked, enter that activity again "
+        "with next_activity."
+    ),
+    Code.VARIABLES_TOO_LARGE: (
+        "Send less in variables: keep large data in files, and null for a name that is done with."
+    ),
+    Code.OUTPUT_REQUIRED: (
+        When(
+            "from_user",
+            "Ask the user, then send the answer as an artifact of step '{step}' in step_manifest.",
+        ),
+        "Send what step '{step}' produces ({requirement}) as its output in step_manifest.",
+        "Send what step '{step}' produces as its output in step_manifest.",
+        "Send what the step produces as its output in step_manifest.",
+    ),
+    Code.INPUT_REQUIRED: (
+        When("from_user", "Ask the user, then send in variables: {shape}."),
+        "Send in variables: {shape}.",
+        "Send shorter lists for its loops in variables.",
+    ),
+    Code.LOOP_ITEMS_REQUIRED: "Send in variables: {shape}.",
+    Code.ROUND_DUE: (
+        When(
+            "steered",
+            "Do its steps and send them in step_manifest: {steps}. "
+            "When it is over, the artifact wr.loop_control says so (decision: stop).",
+        ),
+        "Do its steps and send them in step_manifest: {steps}. "
+        "If the loop is over, send the variables that end it.",
+    ),
+    Code.CHECKPOINT_NOT_FOUND: (
+        "Send one of these as checkpoint_id: {checkpoints}.",
+        "Go on: this activity has no checkpoints.",
+    ),
+    Code.CHECKPOINT_NOT_ACTIVE: ("Answer one that is pending: {pending}.", GO_ON),
+    Code.CHECKPOINT_NOT_YIELDED: GO_ON,
+    Code.LOOP_NOT_FOUND: GO_ON,
+    Code.CHILD_RUNNING: GO_ON,
+    Code.CHECKPOINT_ALREADY_ACTIVE: RESOLVE_FIRST,
+    Code.CHECKPOINT_STILL_ACTIVE: RESOLVE_FIRST,
+    Code.OPTION_NOT_FOUND: "Send one of these as option_id: {options}.",
+    Code.RESOLUTION_MODE: "Send exactly one of them.",
+    Code.TOO_FAST: "Present the checkpoint to the user, then respond with the user's choice.",
+    Code.TIMER_RUNNING: f"Wait, or ask the user. {ASK_THE_USER}",
+    Code.NOT_AUTO_ADVANCING: ASK_THE_USER,
+    Code.NOT_CONDITIONAL: ASK_THE_USER,
+    Code.CONDITION_HOLDS: ASK_THE_USER,
+    Code.USER_MUST_DECIDE: (
+        "Respond with option_id '{decided}'.",
+        When("rejected", "Do what the user says about it, then call again: the user is asked once more."),
+        INBOX,
+    ),
+}
 
 
-def _next_action(refusal: Refusal) -> str:
-    about = refusal.about
-    match refusal.code:
-        case Code.RUN_FINISHED:
-            return "Start a new session with start_session."
-        case Code.RUN_ABANDONED:
-            return "It cannot go on; what was done stays readable. Start a new session with start_session."
-        case Code.DECISION_PENDING:
-            return "Resolve it with respond_checkpoint first."
-        case Code.GATE_UNANSWERED:
-            gate = about.get("checkpoint") or names(about, "pending")
-            return f"Answer it with respond_checkpoint first: {gate}."
-        case Code.NO_ACTIVITY:
-            return "Call next_activity first."
-        case Code.ACTIVITY_NOT_FOUND:
-            return f"Send one of these as activity_id: {names(about, 'activities')}."
-        case (
-            Code.ACTIVITY_NOT_COMPLETE
-            | Code.STEP_NOT_FOUND
-            | Code.STEP_NOT_PENDING
-            | Code.STEP_ALREADY_COMPLETE
-        ):
-            return "Do the steps of the activity and list them in step_manifest."
-        case Code.INVALID_TRANSITION:
-            return f"Call next_activity with one of: {names(about, 'valid') or 'none'}."
-        case Code.CHECKPOINT_ALREADY_ANSWERED:
-            return "Go on with the recorded answer."
-        case Code.GUARD_REFUSED:
-            return REPORT
-        case Code.REASK_IMPOSSIBLE:
-            return (
-                "Go on without reask. To ask anew what another activity has asked, enter that activity again "
-                "with next_activity."
-            )
-        case Code.VARIABLES_TOO_LARGE:
-            return "Send less in variables: keep large data in files, and null for a name that is done with."
-        case Code.OUTPUT_REQUIRED:
-            step = f"step '{about['step']}'" if "step" in about else "the step"
-            if about.get("from_user"):
-                return f"Ask the user, then send the answer as an artifact of {step} in step_manifest."
-            wanted = f" ({about['requirement']})" if about.get("requirement") else ""
-            return f"Send what {step} produces{wanted} as its output in step_manifest."
-        case Code.INPUT_REQUIRED if "limit" in about:
-            return "Send shorter lists for its loops in variables."
-        case Code.INPUT_REQUIRED if about.get("from_user"):
-            return f"Ask the user, then send in variables: {shape(about)}."
-        case Code.INPUT_REQUIRED | Code.LOOP_ITEMS_REQUIRED:
-            return f"Send in variables: {shape(about)}."
-        case Code.ROUND_DUE:
-            round_ = f"Do its steps and send them in step_manifest: {names(about, 'steps')}."
-            if about.get("steered"):
-                return f"{round_} When it is over, the artifact wr.loop_control says so (decision: stop)."
-            return f"{round_} If the loop is over, send the variables that end it."
-        case Code.CHECKPOINT_NOT_FOUND if about.get("checkpoints"):
-            return f"Send one of these as checkpoint_id: {names(about, 'checkpoints')}."
-        case Code.CHECKPOINT_NOT_FOUND:
-            return "Go on: this activity has no checkpoints."
-        case Code.CHECKPOINT_NOT_ACTIVE if about.get("pending"):
-            return f"Answer one that is pending: {names(about, 'pending')}."
-        case (
-            Code.CHECKPOINT_NOT_ACTIVE
-            | Code.CHECKPOINT_NOT_YIELDED
-            | Code.LOOP_NOT_FOUND
-            | Code.CHILD_RUNNING
-        ):
-            return "Go on with the activity."
-        case Code.CHECKPOINT_ALREADY_ACTIVE | Code.CHECKPOINT_STILL_ACTIVE:
-            return "Have the active checkpoint resolved with respond_checkpoint first."
-        case Code.OPTION_NOT_FOUND:
-            return f"Send one of these as option_id: {names(about, 'options')}."
-        case Code.RESOLUTION_MODE:
-            return "Send exactly one of them."
-        case Code.TOO_FAST:
-            return "Present the checkpoint to the user, then respond with the user's choice."
-        case Code.TIMER_RUNNING:
-            return f"Wait, or ask the user. {ASK_THE_USER}"
-        case Code.CHECK_FAILED | Code.CHECKED_AGAIN:
-            return after_checks(refusal)
-        case Code.NOT_AUTO_ADVANCING | Code.NOT_CONDITIONAL | Code.CONDITION_HOLDS:
-            return ASK_THE_USER
-        case Code.USER_MUST_DECIDE if "decided" in about:
-            return f"Respond with option_id '{about['decided']}'."
-        case Code.USER_MUST_DECIDE if "rejected" in about:
-            return "Do what the user says about it, then call again: the user is asked once more."
-        case Code.USER_MUST_DECIDE:
-            return "Tell the user to open the inbox (interlock inbox)."
-        case _:
-            assert_never(refusal.code)
+def in_words(refusal: Refusal, actions: Table, messages: Table = MESSAGES) -> Words:
+    """Put a refusal into the words of a surface; what only the user answers is answered in the inbox."""
+    text = sentence(refusal, messages)
+    if activity := refusal.about.get("first") or refusal.about.get("decided_exit"):
+        return Words(text, f"Call next_activity with activity_id '{activity}' first.")
+    # A question that nobody has put yet is in no inbox on session: its worker yields it first.
+    is_inbox = only_the_user_answers(refusal) and refusal.code is not Code.GATE_UNANSWERED
+    return Words(text, INBOX if is_inbox else said(actions, refusal))
 
 
 def recovery(error: LedgerError) -> str:

@@ -39,6 +39,7 @@ from interlock.core.definition.workflow import (
     Action,
     Approvers,
     Capability,
+    Contract,
     Effect,
     Fragment,
     Gate,
@@ -234,19 +235,9 @@ def compile_step(raw: Mapping[str, Json], at: SourceLocation, draft: CompileDraf
     step_id = unique_id("step", source.id, at, draft)
     if source.checkpoint is not None:
         draft.bindings.setdefault(source.checkpoint, []).append(step_id)
-    contracts = tuple(
-        msgspec.structs.replace(contract, example={**contract.example, "capability": source.probes})
-        if source.probes and isinstance(contract.example, Mapping) and "capability" in contract.example
-        else contract
-        for contract in read_contracts(source, draft.assessments, at, report)
-    )
+    contracts = _contracts(source, at, draft)
     handed_in = source.prompt_blocks.output_required if source.prompt_blocks else None
-    for name in handed_in if isinstance(handed_in, Mapping) else ():
-        if name == "note" or (name != "notes" and sorted(name) == sorted("notes")):
-            location = (at / "promptBlocks" / "outputRequired").key(
-                name
-            )  # any other name is the author's own
-            report.add("IL105", f"unknown field '{name}'", location, "did you mean 'notes'?")
+    _report_misspelt_notes(handed_in, at / "promptBlocks" / "outputRequired", report)
     names = _names_handed_in(handed_in)
     criteria = read_criteria(source.validation_criteria, at / "validationCriteria", report)
     hints = source.output.hints if source.output else ()
@@ -291,6 +282,23 @@ def compile_step(raw: Mapping[str, Json], at: SourceLocation, draft: CompileDraf
         probes=source.probes,
         extra={**unknown_fields(StepSource, raw), **{key: raw[key] for key in _PASSED_ON if key in raw}},
     )
+
+
+def _contracts(source: StepSource, at: SourceLocation, draft: CompileDraft) -> tuple[Contract, ...]:
+    """Read what a step must hand in; the example of a probe names the capability that it probes."""
+    return tuple(
+        msgspec.structs.replace(contract, example={**contract.example, "capability": source.probes})
+        if source.probes and isinstance(contract.example, Mapping) and "capability" in contract.example
+        else contract
+        for contract in read_contracts(source, draft.assessments, at, draft.report)
+    )
+
+
+def _report_misspelt_notes(block: Json, at: SourceLocation, report: Report) -> None:
+    """Report 'note' and letters of 'notes' in another order; any other name is the author's own."""
+    for name in block if isinstance(block, Mapping) else ():
+        if name == "note" or (name != "notes" and sorted(name) == sorted("notes")):
+            report.add("IL105", f"unknown field '{name}'", at.key(name), "did you mean 'notes'?")
 
 
 def _names_handed_in(block: Json) -> list[str]:

@@ -80,8 +80,7 @@ def command(
     elif token_env is not None:
         stop(USAGE, "--token-env is for a server at an address. Give --url too.")
     else:
-        chosen_flags = {"surface": surface, "decisions": decisions}
-        server = _local(name, chosen_flags, project, workflows, data_dir)
+        server = _local(name, {"surface": surface, "decisions": decisions}, project, workflows, data_dir)
     if surface == "lookup":
         inform(
             "lookup speaks only MCP 2024-11-05, as its document says; today's clients refuse that version."
@@ -89,30 +88,35 @@ def command(
     if only_print:
         say(snippet(chosen, server).rstrip())
         return
-    path = file_of(client, project)
-    arguments = server.args if isinstance(server, LocalServer) else ()
-    if project is not None and any("=/" in argument for argument in arguments):
-        inform(f"{chosen.project} now names folders of this machine; they are not on your team's.")
-    try:
-        _, change = with_entry(chosen, path, server)
-        by_itself = change == "added" and project is None and done_by_client(chosen.own_command(server))
-        backup = None
-        if change != "unchanged" and not by_itself:
-            backup = save(path, with_entry(chosen, path, server)[0])
-    except (UnreadableConfig, UnicodeDecodeError) as error:
-        by_hand = f"To add the entry by hand, see `interlock install {client} --print`."
-        stop(CHECK_FAILED, f"{error}; it was not changed. {by_hand}")
-    except OSError as error:
-        stop(CHECK_FAILED, f"{path} cannot be written: {error.strerror}. Use --print and add it by hand.")
-    say(f"{name}: {change} {f'by {client}' if by_itself else f'in {path}'}")
-    if backup is not None:
-        inform(f"The old file is kept as {backup.name}.")
+    _add(client, server, project)
     if chosen.inputs(server):
         inform(f"{client} asks for the token once and keeps it.")
     elif token_env is not None:
         inform(f"Put the token in {token_env}, in the environment that {client} starts in.")
     if client == "codex" and project is not None:
         inform("codex reads this file once you trust the project.")
+
+
+def _add(client: ClientName, server: LocalServer | RemoteServer, project: str | None) -> None:
+    """Add the entry, by the client's own command where there is one, and say what was changed."""
+    chosen, path = CLIENTS[client], file_of(client, project)
+    arguments = server.args if isinstance(server, LocalServer) else ()
+    if project is not None and any("=/" in argument for argument in arguments):
+        inform(f"{chosen.project} now names folders of this machine; they are not on your team's.")
+    try:
+        _, change = with_entry(chosen, path, server)
+        by_itself = change == "added" and project is None and done_by_client(chosen.own_command(server))
+        is_ours = change != "unchanged" and not by_itself
+        # The client's own command may have changed the file before it failed: it is read again.
+        backup = save(path, with_entry(chosen, path, server)[0]) if is_ours else None
+    except (UnreadableConfig, UnicodeDecodeError) as error:
+        by_hand = f"To add the entry by hand, see `interlock install {client} --print`."
+        stop(CHECK_FAILED, f"{error}; it was not changed. {by_hand}")
+    except OSError as error:
+        stop(CHECK_FAILED, f"{path} cannot be written: {error.strerror}. Use --print and add it by hand.")
+    say(f"{server.name}: {change} {f'by {client}' if by_itself else f'in {path}'}")
+    if backup is not None:
+        inform(f"The old file is kept as {backup.name}.")
     if change != "unchanged":
         inform(f"Restart {client} to use it.")
 

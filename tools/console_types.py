@@ -14,6 +14,7 @@ from interlock.console.actions import (
     ForkRequest,
     ModeRequest,
     NoteRequest,
+    TrustRequest,
 )
 from interlock.console.answers import ConsoleError
 from interlock.console.comparison import Comparison
@@ -30,6 +31,7 @@ from interlock.console.run_pages import (
 from interlock.console.search_pages import SearchPage
 from interlock.console.session_pages import EventsPage, ForkText, NodePage, SessionPage
 from interlock.console.simulation import SimulationPage
+from interlock.console.trust_pages import TrustPage
 from interlock.console.workflow_pages import BuiltinsPage, RunGraph, WorkflowPage, WorkflowsPage
 from interlock.ledger.queries.branch_artifacts import BranchArtifacts
 
@@ -55,6 +57,7 @@ SENT = [
     HealthPage,
     DoctorReport,
     SettingsPage,
+    TrustPage,
     ActionDone,
     ConsoleError,
 ]
@@ -67,6 +70,7 @@ RECEIVED = [
     KeepRequest,
     RemoveRequest,
     ViewRequest,
+    TrustRequest,
 ]
 PLAIN = {"string": "string", "integer": "number", "number": "number", "boolean": "boolean", "null": "null"}
 HEAD = "// Written by tools/console_types.py from the structs of the server. Do not edit.\n"

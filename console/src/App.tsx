@@ -15,6 +15,7 @@ import { Runs } from "./views/Runs";
 import { Search } from "./views/Search";
 import { Session } from "./views/Session";
 import { Simulation } from "./views/Simulation";
+import { Trust } from "./views/Trust";
 import { Workflow, Workflows } from "./views/Workflows";
 
 const NAV: [string, string, IconName, string][] = [
@@ -174,6 +175,7 @@ function View({ room, rest }: { room: string; rest: string[] }) {
   if (room === "runs") return <Runs />;
   if (room === "sessions" && id) return <Session key={id} reference={id} />;
   if (room === "workflows" && id && part === "simulate") return <Simulation key={id} id={id} />;
+  if (room === "workflows" && id && part === "checks") return <Trust key={id} id={id} />;
   if (room === "builtins") return <Builtins />;
   if (room === "workflows") return id ? <Workflow key={id} id={id} /> : <Workflows />;
   if (room === "search") return <Search />;

@@ -332,6 +332,7 @@ export interface SessionPage {
   forks: Array<Fork>;
   timeline: RunTimeline | null;
   questions: Array<WaitingQuestion>;
+  untrusted: Array<string>;
 }
 
 export interface SessionStatus {
@@ -704,6 +705,7 @@ export interface WorkflowItem {
   note: string;
   text: string;
   contracts: Array<string>;
+  checks: Array<string>;
   confirms: boolean;
   options: Array<QuestionOption>;
 }
@@ -859,6 +861,37 @@ export interface SettingLine {
   origin: string;
 }
 
+export interface TrustPage {
+  workflow: string;
+  name: string;
+  folder: string;
+  checks: Array<TrustLine>;
+  claimed: Array<string>;
+  owner: string;
+  owners: Array<string>;
+  needsPin: boolean;
+  canDecide: boolean;
+}
+
+export interface TrustLine {
+  check: string;
+  state: "changed" | "trusted" | "untrusted";
+  run: string;
+  folder: string;
+  seconds: number;
+  expects: string;
+  condition: string;
+  definition: string;
+  trusted: TrustedBefore | null;
+}
+
+export interface TrustedBefore {
+  run: string;
+  by: string;
+  channel: "agent" | "approvers" | "cli" | "console" | "elicitation" | "inbox" | "link" | "server" | "time";
+  at: number;
+}
+
 export interface ActionDone {
   message: string;
   sessionId: string;
@@ -919,4 +952,15 @@ export interface RemoveRequest {
 export interface ViewRequest {
   name: string;
   query?: string | null;
+}
+
+export interface TrustRequest {
+  workflow: string;
+  check: string;
+  definition: string;
+  folder: string;
+  sessionId?: string;
+  owner?: string;
+  revoke?: boolean;
+  pin?: string;
 }

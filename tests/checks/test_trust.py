@@ -125,8 +125,8 @@ def test_the_console_shows_checks_in_full_and_trusts_what_was_shown(project: Pat
         console = ConsoleClient.entered(server)
         page = console.shows("workflows/team.work/checks.json")
         (shown,) = page["checks"]
-        assert shown["check"]["run"] == "echo fine"
-        assert shown["trusted"] is None
+        assert (shown["run"], shown["folder"], shown["seconds"]) == ("echo fine", "app", 9)
+        assert (shown["expects"], shown["state"]) == ("exit 0, 'fine' in its output", "untrusted")
         request = {"workflow": "team.work", "check": "tests", "folder": page["folder"]}
         stale = console.act("trust", {**request, "definition": "sha256:other"})
         assert (stale.status, stale.json["error"]["code"]) == (409, "CHECK_CHANGED")

@@ -129,6 +129,11 @@ export function Workflow({ id }: { id: string }) {
           <Link className="button primary" to={`/console/workflows/${encodeURIComponent(data.id)}/simulate`}>
             Simulate
           </Link>
+          {data.items.some((item) => item.checks.length > 0) && (
+            <Link className="button" to={`/console/workflows/${encodeURIComponent(data.id)}/checks`}>
+              Checks that the server runs
+            </Link>
+          )}
           <Command text={`interlock play ${data.id}`} />
         </div>
       </header>
@@ -242,7 +247,8 @@ export function Workflow({ id }: { id: string }) {
 const LOOK: Record<string, string> = { step: "quiet", gate: "gaps", loop: "running" };
 
 function Item({ item, showsActivity }: { item: WorkflowItem; showsActivity: boolean }) {
-  const wants = [item.contracts.join(", "), item.confirms ? "confirmation" : ""].filter(Boolean).join("; ");
+  const checks = item.checks.length > 0 ? `the check ${item.checks.join(", ")}` : "";
+  const wants = [item.contracts.join(", "), checks, item.confirms ? "confirmation" : ""].filter(Boolean).join("; ");
   return (
     <>
       {showsActivity && (

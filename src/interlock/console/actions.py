@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping
-from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -13,7 +13,7 @@ from msgspec.structs import astuple, replace
 from interlock.console.answers import Answer, answer_to, refused
 from interlock.console.run_pages import KeepRequest, RemoveRequest, ViewRequest, keep_runs, remove_runs
 from interlock.console.session_pages import fork_text
-from interlock.console.trust_pages import trust_page
+from interlock.console.trust_pages import folder_of_checks, workflow_to_trust
 from interlock.core.principals import Principal
 from interlock.core.run.channels import Channel
 from interlock.core.run.outcomes import Refusal
@@ -21,7 +21,7 @@ from interlock.core.run.output import Output
 from interlock.core.run.preferences import PRESETS, Mode
 from interlock.ledger.decisions.inbox import AskedQuestion, decide_question
 from interlock.ledger.decisions.modes import set_session_mode
-from interlock.ledger.decisions.trust import give_trust, take_trust_back
+from interlock.ledger.decisions.trust import give_trust, take_trust_back, trustable
 from interlock.ledger.decisions.user_pin import has_pin, pin_matches
 from interlock.ledger.ledger import Ledger
 from interlock.ledger.queries.status import Shown, find_session, handle_of, session_status
@@ -172,16 +172,20 @@ class Actions:
         if (refusal := self.decision_refused(principal, request.pin)) is not None:
             return refusal
         ledger = self._ledger.of(request.owner or principal.name, principal.name)
-        page = trust_page(ledger, request.workflow, request.session_id)
-        shown = next((check for check in page.checks if check.check.id == request.check), None)
-        if shown is None or (shown.definition, page.folder) != (request.definition, request.folder):
+        workflow = workflow_to_trust(ledger, request.workflow, request.session_id)
+        folder = folder_of_checks(ledger)
+        checks = {shown.check.id: shown for shown in trustable(ledger, workflow, folder)}
+        shown = checks.get(request.check)
+        is_as_shown = os.path.realpath(folder) == request.folder
+        if shown is None or shown.definition != request.definition or not is_as_shown:
             message = "The check is not as it was shown."
             return refused(409, "CHECK_CHANGED", message, "Reload the page and read it again.")
         if request.revoke:
-            take_trust_back(ledger, shown, Path(page.folder))
+            take_trust_back(ledger, shown, folder)
         else:
-            give_trust(ledger, shown, Path(page.folder), "console")
-        return answer_to(ActionDone(f"{request.check}: {'revoked' if request.revoke else 'trusted'}."))
+            give_trust(ledger, shown, folder, "console")
+        said = "is no longer trusted" if request.revoke else "is trusted"
+        return answer_to(ActionDone(f"{request.check} {said}."))
 
     def note(self, principal: Principal, request: NoteRequest) -> Answer:
         """Keep a note with the session, where every later recap can show it."""

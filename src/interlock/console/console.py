@@ -150,8 +150,8 @@ class Console:
                     return not_loaded(loaded)
                 return answer_to(simulation_page(loaded, query.get("answers", "")))
             case ["workflows", workflow_id, "checks"]:
-                owned = self._ledger.of(query.get("owner") or principal.name) if principal.decides else ledger
-                return answer_to(trust_page(owned, workflow_id, query.get("session", "")))
+                session_id, owner = query.get("session", ""), query.get("owner", "")
+                return answer_to(trust_page(ledger, principal, workflow_id, session_id, owner))
             case ["builtins"]:
                 return answer_to(builtins_page())
             case ["search"]:

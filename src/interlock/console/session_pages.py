@@ -7,6 +7,7 @@ from typing import Literal
 
 from interlock.console.lanes import LaneTree, in_lanes
 from interlock.console.timelines import RunTimeline, SessionLane, SessionMark, run_timeline
+from interlock.console.trust_pages import untrusted_checks
 from interlock.core.run.preferences import mode_of
 from interlock.core.run.state import KnownGap
 from interlock.core.values import Json
@@ -60,7 +61,10 @@ class Fork(Shown, frozen=True):
 
 
 class SessionPage(Shown, frozen=True):
-    """A session: its notes, its runs, and one run as a tree and as a story of one branch."""
+    """A session: its notes, its runs, and one run as a tree and as a story of one branch.
+
+    `untrusted` are the checks of the run that the server does not run, because nobody has trusted them.
+    """
 
     status: SessionStatus
     notes: tuple[str, ...]
@@ -73,6 +77,7 @@ class SessionPage(Shown, frozen=True):
     forks: tuple[Fork, ...]
     timeline: RunTimeline | None
     questions: tuple[WaitingQuestion, ...]
+    untrusted: tuple[str, ...]
 
 
 class NodePage(Shown, frozen=True):
@@ -156,10 +161,18 @@ def session_page(
         ),
         timeline=run_timeline(story, ledger.clock() if is_waited_for else None) if story else None,
         questions=questions,
+        untrusted=untrusted_checks_of(ledger, status, story) if tip is not None else (),
     )
 
 
 SESSION_KINDS = ("node_output_appended", "preferences_changed", "session_imported", "repair_recorded")
+
+
+def untrusted_checks_of(ledger: Ledger, status: SessionStatus, story: RunStory | None) -> tuple[str, ...]:
+    """Return the checks of the run that a page shows which the server does not run."""
+    runs = [run for run in status.runs if story is not None and run.run_id == story.run_id]
+    plans = (ledger.pins.plan(ledger.content, run.workflow_hash) for run in runs)
+    return tuple(name for plan in plans for name in untrusted_checks(ledger, plan.workflow))
 
 
 def session_run(ledger: Ledger, session_id: str, run: RunStatus) -> SessionRun:

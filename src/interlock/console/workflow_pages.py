@@ -118,6 +118,7 @@ class WorkflowItem(Shown, frozen=True):
     note: str
     text: str
     contracts: tuple[str, ...] = ()
+    checks: tuple[str, ...] = ()
     confirms: bool = False
     options: tuple[QuestionOption, ...] = ()
 
@@ -304,6 +305,7 @@ def workflow_items(workflow: Workflow) -> Iterator[WorkflowItem]:
                         line,
                         text="\n\n".join(fragment.text for fragment in step.prompt),
                         contracts=tuple(contract.ref for contract in step.contracts),
+                        checks=tuple(check.id for check in step.checks),
                         confirms=step.may_confirm,
                     )
                 case Gate() as gate:

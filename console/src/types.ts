@@ -99,7 +99,7 @@ export interface GivenApproval {
 export interface Substance {
   handedIn: HandedIn | null;
   shortened: boolean;
-  checks: Array<CheckLine>;
+  checks: Array<ShownCheck>;
   gaps: Array<KnownGap>;
   follows: Array<WhatFollows>;
 }
@@ -109,6 +109,7 @@ export interface HandedIn {
   notes: Array<string>;
   artifacts: Array<ShownArtifact>;
   blockers: Array<Blocker>;
+  checks: Array<ShownCheck>;
 }
 
 export interface ShownArtifact {
@@ -234,9 +235,20 @@ export interface WorkflowStep {
   stepId: string;
 }
 
-export interface CheckLine {
+export interface ShownCheck {
   id: string;
+  by: "agent" | "server";
   passed: boolean;
+  outcome: string;
+  command: string;
+  folder: string;
+  at: number;
+  durationMs: number;
+  output: string;
+  reason: string;
+  head: string;
+  tree: string;
+  trustedBy: string;
 }
 
 export interface KnownGap {
@@ -453,6 +465,7 @@ export interface StoryStep {
   handedIn: HandedIn | null;
   blocked: Array<HandedIn>;
   noted: Array<HandedIn>;
+  checks: Array<ShownCheck>;
   decisions: Array<StoryDecision>;
   marks: Array<StoryMark>;
   activity: string;
@@ -492,6 +505,7 @@ export interface RunTimeline {
   working: number;
   waiting: number;
   lanes: Array<TimelineLane>;
+  checks: Array<TimelineCheck>;
 }
 
 export interface TimelineLane {
@@ -510,6 +524,15 @@ export interface TimelineBar {
   start: number;
   end: number;
   open: boolean;
+}
+
+export interface TimelineCheck {
+  node: number;
+  id: string;
+  passed: boolean;
+  outcome: string;
+  start: number;
+  end: number;
 }
 
 export interface NodePage {

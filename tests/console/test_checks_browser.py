@@ -8,11 +8,15 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from interlock.cli.compose import ledger_of
+from interlock.cli.config import resolve
+from interlock.console.trust_pages import workflow_to_trust
+from interlock.ledger.decisions.trust import give_trust, trustable
 from interlock.ledger.decisions.user_pin import set_pin
 from interlock.store.sqlite.store import open_store
 from support.browser_desk import BrowserDesk
 from support.chromium import browser
-from support.cli_process import agent
+from support.cli_process import agent, interlock
 from support.http_server import serving
 from support.node_clients import installed_from
 from support.paths import ROOT
@@ -97,3 +101,43 @@ def test_trust_is_taken_back_from_the_page_of_the_workflow(desk: BrowserDesk, br
     page.get_by_role("status").get_by_text("tests is no longer trusted.").wait_for()
     desk.worker.start("team.work")
     assert "the user has not trusted it" in str(desk.worker.go_on("Built."))
+
+
+def trust_all(folder: Path) -> None:
+    project = folder / "project"
+    ledger = ledger_of(resolve({"data-dir": str(folder / "data"), "project": str(project)}))
+    for check in trustable(ledger, workflow_to_trust(ledger, "team.work", ""), project):
+        give_trust(ledger, check, project, "cli")
+    ledger.store.close()
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_a_question_and_its_session_show_what_ran_and_what_is_only_claimed(
+    desk: BrowserDesk, browser: Browser, tmp_path: Path, theme: str
+) -> None:
+    trust_all(tmp_path)
+    desk.worker.start("team.work")
+    assert "INVALID_REQUIRED_OUTPUT" in str(desk.worker.go_on("Built; all tests pass."))
+    (tmp_path / "project" / "result.txt").write_text("3 passed, \x1b[31mnone failed\x1b[0m\n")
+    desk.worker.go_on("Built again.")
+    terminal = interlock(tmp_path / "data", "inbox").out
+    assert "check tests, run by the server: passed (cat result.txt, exit 0)" in terminal
+    assert "check lint: claimed by the agent, not run by the server" in terminal
+    page = desk.open(browser, "inbox", theme=theme)
+    checks = page.get_by_role("region", name="Checks before this question")
+    checks.get_by_text("run by the server: cat result.txt, exit 0 in").wait_for()
+    checks.get_by_text("claimed by the agent: the server did not run it").wait_for()
+    checks.get_by_text("on files").wait_for()
+    checks.get_by_text("End of its output").click()
+    checks.get_by_text("3 passed, none failed").wait_for()
+    look_at(page)
+    page.goto(f"{desk.server.url}/console/sessions/{desk.worker.said['session']['sessionId']}")
+    blocked = page.locator(".blocked-attempt")
+    blocked.get_by_text("run by the server: cat result.txt, exit 1 in").wait_for()
+    blocked.get_by_text("No such file or directory").wait_for()  # and told once
+    page.get_by_text("run by the server: cat result.txt, exit 0 in").wait_for()
+    look_at(page)
+    page.get_by_role("link", name="Timeline").click()
+    page.get_by_role("link", name="tests: not passed, exit 1").wait_for()
+    page.get_by_role("link", name="tests: passed, exit 0").wait_for()
+    look_at(page)

@@ -1,6 +1,7 @@
 import { useCallback, useContext, useEffect, useLayoutEffect, useRef, useState } from "react";
 import { get, LiveContext, Refused } from "../api";
 import { Artifact } from "../artifacts";
+import { Checks } from "../checks";
 import { drafts, hold, undo } from "../held";
 import type { HeldAnswer } from "../held";
 import { Markdown, visible } from "../markdown";
@@ -315,15 +316,9 @@ function Report({ substance, question }: { substance: Substance; question: Waiti
   return (
     <>
       {checks.length > 0 && (
-        <section className="open-gaps" aria-label="Checks">
-          <h3>Checks that the server ran</h3>
-          <ul>
-            {checks.map((check) => (
-              <li key={check.id}>
-                <span className={`badge ${check.passed ? "complete" : "blocked"}`}>{check.passed ? "passed" : "failed"}</span> <code>{visible(check.id)}</code>
-              </li>
-            ))}
-          </ul>
+        <section aria-label="Checks before this question">
+          <h3>Checks</h3>
+          <Checks checks={checks} />
         </section>
       )}
       {gaps.length > 0 && (

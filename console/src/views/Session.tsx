@@ -62,6 +62,7 @@ export function Session({ reference }: { reference: string }) {
   const { status, story } = data;
   const shownRun = data.runs.find((each) => each.runId === data.runId);
   const tree = data.trees.find((each) => each.runId === data.runId);
+  const trust = `/console/workflows/${encodeURIComponent(shownRun?.workflowId ?? "")}/checks?session=${status.ref}`;
   return (
     <>
       <header className="page-head">
@@ -86,10 +87,10 @@ export function Session({ reference }: { reference: string }) {
             {data.questions.length === 1 ? "A question waits" : `${data.questions.length} questions wait`} for you: <Link to="/console/inbox">answer in the inbox</Link>
           </p>
         )}
-        {data.untrusted.length > 0 && shownRun && (
+        {data.untrusted.length > 0 && (
           <p className="notice">
             The server does not run {data.untrusted.length === 1 ? "the check" : "the checks"} <strong>{visible(data.untrusted.join(", "))}</strong> of this run: nobody has trusted {data.untrusted.length === 1 ? "it" : "them"} as {data.untrusted.length === 1 ? "it is" : "they are"} now.{" "}
-            <Link to={`/console/workflows/${encodeURIComponent(shownRun.workflowId)}/checks?session=${status.ref}`}>See what would run</Link>
+            <Link to={trust}>See what would run</Link>
           </p>
         )}
       </header>

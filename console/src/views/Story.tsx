@@ -1,5 +1,6 @@
 import { useEffect } from "react";
 import { Artifact } from "../artifacts";
+import { Checks } from "../checks";
 import { Markdown, visible } from "../markdown";
 import { Link, useRoute, withQuery } from "../router";
 import type { Fork, HandedIn, RunStory, StoryDecision, StoryStep } from "../types";
@@ -94,15 +95,17 @@ function StepBody({ step, isOpen }: { step: StoryStep; isOpen: boolean }) {
             <span className="badge blocked">Blocked</span> <Time at={attempt.at} />
           </p>
           <ul>
-            {attempt.blockers.map((blocker, at) => (
+            {withoutChecks(attempt).map((blocker, at) => (
               <li key={at}>
                 <code>{blocker.code}</code> {visible(blocker.message)} <span className="quiet">{pointer(blocker.pointer)}</span>
               </li>
             ))}
           </ul>
+          <Checks checks={attempt.checks} />
           <Output output={attempt} />
         </div>
       ))}
+      <Checks checks={step.checks} />
       {step.handedIn && <Output output={withoutAnswers(step.handedIn, step)} />}
       {step.noted.length > 0 && (
         <details className="noted">
@@ -131,6 +134,11 @@ function StepBody({ step, isOpen }: { step: StoryStep; isOpen: boolean }) {
       )}
     </>
   );
+}
+
+/** A blocker that only tells what came of a check is told with the check. */
+function withoutChecks({ blockers, checks }: HandedIn): HandedIn["blockers"] {
+  return blockers.filter((blocker) => !checks.some((check) => blocker.message.startsWith(`Check '${check.id}' `)));
 }
 
 /** A decision that was recorded before the agent used it is told with its use. */

@@ -92,6 +92,27 @@ export function Timeline({ timeline }: { timeline: RunTimeline }) {
             </span>
           </li>
         ))}
+        {timeline.checks.length > 0 && (
+          <li>
+            <span className="name">Checks, run by the server</span>
+            <div className="track">
+              {timeline.checks.map((check, index) => {
+                const text = `${check.id}: ${check.passed ? "passed" : "not passed"}, ${check.outcome}, ${duration(check.end - check.start)}`;
+                return (
+                  <Link
+                    key={index}
+                    to={withQuery(route, { tab: null, at: String(check.node) })}
+                    className={`bar-of check ${check.passed ? "passed" : "failed"}`}
+                    aria-label={text}
+                    title={text}
+                    style={{ left: share(check.start - timeline.start), width: `max(5px, ${share(check.end - check.start)})` }}
+                  />
+                );
+              })}
+            </div>
+            <span className="quiet number">{duration(timeline.checks.reduce((sum, check) => sum + check.end - check.start, 0))}</span>
+          </li>
+        )}
         <Ends from={timeline.start} to={timeline.end} />
       </ol>
       <table>

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Literal
 
 from interlock.ledger.queries.status import Shown
@@ -33,6 +33,17 @@ class TimelineLane(Shown, frozen=True):
     bars: tuple[TimelineBar, ...]
 
 
+class TimelineCheck(Shown, frozen=True):
+    """The time in which the server ran a check, for the step at `node`."""
+
+    node: int
+    id: str
+    passed: bool
+    outcome: str
+    start: int
+    end: int
+
+
 class RunTimeline(Shown, frozen=True):
     """A branch from its first node to its end, or to now where a question waits for its answer."""
 
@@ -41,6 +52,7 @@ class RunTimeline(Shown, frozen=True):
     working: int
     waiting: int
     lanes: tuple[TimelineLane, ...]
+    checks: tuple[TimelineCheck, ...]
 
 
 class SessionMark(Shown, frozen=True):
@@ -94,7 +106,16 @@ def run_timeline(story: RunStory, now: int | None) -> RunTimeline:
             )
             for (activity, loop), lane in lanes.items()
         ),
+        checks=tuple(check for step in story.steps for check in checks_in(step)),
     )
+
+
+def checks_in(step: StoryStep) -> Iterator[TimelineCheck]:
+    """Yield when the server ran checks for a step, attempt by attempt."""
+    attempts = (*(attempt.checks for attempt in step.blocked), step.checks)
+    for check in (check for checks in attempts for check in checks if check.by == "server"):
+        end = check.at + check.duration_ms
+        yield TimelineCheck(step.node, check.id, check.passed, check.outcome, check.at, end)
 
 
 def end_of(step: StoryStep, now: int | None) -> int:

@@ -17,6 +17,7 @@ from interlock.core.run.state import KnownGap
 from interlock.core.run.surface_policy import EXECUTION, POLICIES
 from interlock.ledger.decisions.inbox import WaitingQuestion
 from interlock.ledger.ledger import Ledger
+from interlock.ledger.queries.check_results import ShownCheck, checks_at
 from interlock.ledger.queries.status import PendingLine, Shown, pending_line
 from interlock.ledger.queries.story import HandedIn, last_handed_in
 from interlock.ledger.runs.position import Position
@@ -32,19 +33,12 @@ class WhatFollows(Shown, frozen=True):
     pending: PendingLine | None
 
 
-class CheckLine(Shown, frozen=True):
-    """The last result of a check that the server itself ran."""
-
-    id: str
-    passed: bool
-
-
 class Substance(Shown, frozen=True):
     """What belongs to a question; `shortened` says that the session has more of the report."""
 
     handed_in: HandedIn | None
     shortened: bool
-    checks: tuple[CheckLine, ...]
+    checks: tuple[ShownCheck, ...]
     gaps: tuple[KnownGap, ...]
     follows: tuple[WhatFollows, ...]
 
@@ -56,7 +50,7 @@ def substance_of(ledger: Ledger, position: Position, question: WaitingQuestion) 
     return Substance(
         handed_in=bounded,
         shortened=bounded != report,
-        checks=tuple(CheckLine(name, last.passed) for name, last in position.state.checks.items()),
+        checks=checks_at(ledger.store, position),
         gaps=tuple(gap for gap in position.state.gap_list if not gap.resolved),
         follows=tuple(_what_follows(ledger, position, question)),
     )

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Literal
 
 import msgspec
+from msgspec.structs import replace
 
 from interlock.core.definition.program import Plan
 from interlock.core.definition.prompts import step_prompt
@@ -25,6 +26,7 @@ from interlock.ledger.log.chain import Logged, logged
 from interlock.ledger.log.projection import outputs_of, state_of
 from interlock.ledger.log.records import AdvanceRecorded, DecisionRecorded, LogEntry
 from interlock.ledger.queries.artifacts import ShownArtifact, shown_artifact
+from interlock.ledger.queries.check_results import ShownCheck, shown_check
 from interlock.ledger.queries.status import Shown, pending_line, ref_of, step_label
 from interlock.ledger.runs.position import Position, subject_of, tip_of
 from interlock.ledger.runs.positions import Positions
@@ -61,19 +63,21 @@ class StoryMark(Shown, frozen=True):
 
 
 class HandedIn(Shown, frozen=True):
-    """What came with one attempt; an attempt with blockers was not accepted."""
+    """What came with one attempt, and the checks that were run for it; one with blockers was not accepted."""
 
     at: int
     notes: tuple[str, ...]
     artifacts: tuple[ShownArtifact, ...]
     blockers: tuple[Blocker, ...] = ()
+    checks: tuple[ShownCheck, ...] = ()
 
 
 class StoryStep(Shown, frozen=True):
     """One node of the branch: what it waited for, and what came of it. The tip has no `done_at`.
 
     `item` is the step or gate; `id` also names the rounds of the loops around it. A `probe` is a step that
-    the compiler put in to try a required capability.
+    the compiler put in to try a required capability. `checks` are those that it passed with, or was asked
+    again with, and those that it only claims.
     """
 
     node: int
@@ -87,6 +91,7 @@ class StoryStep(Shown, frozen=True):
     handed_in: HandedIn | None = None
     blocked: tuple[HandedIn, ...] = ()
     noted: tuple[HandedIn, ...] = ()
+    checks: tuple[ShownCheck, ...] = ()
     decisions: tuple[StoryDecision, ...] = ()
     marks: tuple[StoryMark, ...] = ()
     activity: str = ""
@@ -147,17 +152,21 @@ def story_of(positions: Positions, session: SessionRow, run_id: str, tip: int | 
                 asked_at=row.created_at,
                 done_at=child.created_at if child else None,
                 handed_in=handed_in(child) if child else None,
-                blocked=tuple(
-                    handed_in(attempt, history.blockers.get((attempt.node, attempt.attempt), ()))
-                    for attempt in blocked[row.node]
-                ),
+                blocked=tuple(map(history.attempt, blocked[row.node])),
                 noted=tuple(map(handed_in, noted[row.node])),
+                checks=(*history.checks[child.node], *claimed_checks(need)) if child else (),
                 decisions=(*history.decided[row.node], *(history.answers[child.node] if child else ())),
                 marks=(*history.modes[row.node], *(history.marks[child.node] if child else ())),
                 probe=isinstance(need, NeedStep) and need.step.probes is not None,
             )
         )
     return RunStory(run.run_id, end, tuple(steps), path[0].depth)
+
+
+def claimed_checks(need: Awaited) -> Iterator[ShownCheck]:
+    """Yield the checks of a step that no project has defined: their results are what the agent says."""
+    checks = need.step.checks if isinstance(need, NeedStep) else ()
+    yield from (ShownCheck(check.id, "agent") for check in checks if not check.run)
 
 
 def prompt_of(plan: Plan, state: RunState, need: Awaited) -> str:
@@ -180,7 +189,7 @@ def last_handed_in(position: Position) -> HandedIn | None:
     return next((attempt for attempt in attempts if attempt.notes or attempt.artifacts), None)
 
 
-def handed_in(row: Recorded, blockers: tuple[Blocker, ...] = ()) -> HandedIn:
+def handed_in(row: Recorded) -> HandedIn:
     """Return what came with the attempt of a row."""
     outputs = outputs_of(row)
     return HandedIn(
@@ -191,7 +200,6 @@ def handed_in(row: Recorded, blockers: tuple[Blocker, ...] = ()) -> HandedIn:
             for output in outputs
             if output.channel != "recap"
         ),
-        blockers=blockers,
     )
 
 
@@ -203,14 +211,25 @@ class BranchHistory:
         self.decided = defaultdict[int, list[StoryDecision]](list)
         self.marks = defaultdict[int, list[StoryMark]](list)
         self.modes = defaultdict[int, list[StoryMark]](list)
-        self.blockers: dict[tuple[int, int], tuple[Blocker, ...]] = {}
+        self.checks = defaultdict[int, list[ShownCheck]](list)
+        self._refused: dict[tuple[int, int], tuple[tuple[Blocker, ...], tuple[ShownCheck, ...]]] = {}
+        self._ran: list[ShownCheck] = []  # for an attempt that made no node: its end is recorded after them
+
+    def attempt(self, row: BlockedRow) -> HandedIn:
+        """Return a blocked attempt with its blockers, and the checks that were run for it."""
+        blockers, checks = self._refused.get((row.node, row.attempt), ((), ()))
+        return replace(handed_in(row), blockers=blockers, checks=checks)
 
     def add(self, logged: Logged, owner: str) -> None:
         """Take in one event; its node is the one that it led to."""
         event, node = logged.event, logged.node
         match event:
             case AdvanceRecorded(outcome="blocked"):
-                self.blockers[event.node, event.attempt] = event.blockers
+                self._refused[event.node, event.attempt] = event.blockers, tuple(self._ran)
+                self._ran.clear()
+            case e.CheckRan():
+                checks = self._ran if node is None else self.checks[node]
+                checks.append(shown_check(event))
             case DecisionRecorded():
                 decision = StoryDecision(
                     gate=event.gate,

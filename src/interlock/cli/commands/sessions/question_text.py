@@ -61,8 +61,8 @@ def _show_report(substance: Substance, most: int) -> None:
         text = f"gap, {gap.severity}: {line_of(gap.summary)}"
         say(paint(paragraph(text, INDENT), "warn"))
     for check in substance.checks:
-        text = f"check {line_of(check.id)}, run by the server: {'passed' if check.passed else 'failed'}"
-        say(paint(f"{INDENT}{text}", "good" if check.passed else "bad"))
+        text = paragraph(line_of(check.text), INDENT)
+        say(paint(text, "warn" if check.by == "agent" else "good" if check.passed else "bad"))
     report = list(_report_lines(substance))
     if not report:
         return

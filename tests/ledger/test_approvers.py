@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,28 +12,17 @@ from msgspec.structs import replace
 from interlock.core.guard.inspection import inspect
 from interlock.core.message import Message
 from interlock.core.run import events as e
-from interlock.core.run.channels import Channel
 from interlock.core.run.polls import Approver, ApproverAnswer
-from interlock.ledger.decisions.inbox import WaitingQuestion, decide_question, inbox
+from interlock.ledger.decisions.inbox import decide_question, inbox
 from interlock.ledger.errors import LedgerError
 from interlock.ledger.outbox.announcements import Recipient
-from interlock.ledger.outbox.courier import Courier
 from interlock.ledger.outbox.wording import equip
 from interlock.store.sqlite.store import open_store
 from interlock.transport.notify.posting import SECONDS
 from support import postgres_server
+from support.approvers import RULE, Desk
 from support.attacker import AUTO, EVERY, Attacker, accepts, on
 from support.harness import Bench, gate, steps, workflow
-
-RULE = {
-    "by": ["ada", "ben", "leads"],
-    "atLeast": 2,
-    "notBy": "starter",
-    "within": "60s",
-    "remind": "20s",
-    "then": {"escalate": "board"},
-}
-GROUPS = {"cleo": ("leads",), "dora": ("leads",), "eve": ("board",)}
 
 
 @pytest.fixture(params=["sqlite", "postgres"])
@@ -41,51 +30,6 @@ def desk(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Bench]:
     bench = Bench(tmp_path, postgres_server.open_in if request.param == "postgres" else open_store)
     yield bench
     bench.close()
-
-
-class Desk:
-    """A run that waits for approvers, the people who answer, and what they are told."""
-
-    def __init__(self, bench: Bench, surface: str, rule: Mapping[str, Any] = RULE, owner: str = "local"):
-        bench.write(workflow(*steps("build"), gate("ship", "yes", "no", decide=rule), *steps("last")))
-        self.told: list[Message] = []
-        self.bench = bench
-        self.agent = Attacker(bench, surface, AUTO)
-        recipients = {"ops": Recipient(self.told.append, detail="question")}
-        self.agent.ledger.settings = replace(self.agent.ledger.settings, recipients=recipients)
-        self.agent.ledger.approvers = self.approver
-        self.away: dict[str, str] = {}
-        self.courier: Courier = equip(self.agent.ledger)
-        self.agent.start("test.flow", "main")
-        self.agent.do("build")
-        self.agent.reach("ship", "main")
-
-    def approver(self, name: str) -> Approver:
-        stands_in = [of for of, to in self.away.items() if to == name]
-        return Approver(
-            name, GROUPS.get(name, ()), tuple(Approver(of, GROUPS.get(of, ())) for of in stands_in)
-        )
-
-    @property
-    def question(self) -> WaitingQuestion:
-        (question,) = inbox(self.agent.ledger)
-        return question
-
-    def answers(self, name: str, option: str = "yes", channel: Channel = "console") -> None:
-        ledger = self.agent.ledger.of("local", name)
-        decide_question(ledger, self.question, option, channel=channel)
-
-    def passes(self, seconds: float) -> list[str]:
-        """Let time pass; return what was told meanwhile."""
-        before = len(self.told)
-        self.bench.clock.pass_seconds(seconds)
-        while self.courier.send_due():
-            pass
-        return [message.occasion for message in self.told[before:]]
-
-    @property
-    def decided(self) -> list[tuple[str | None, str, str]]:
-        return [(answer.option, answer.channel, answer.client) for answer in self.agent.decisions("ship")]
 
 
 @on(*EVERY)

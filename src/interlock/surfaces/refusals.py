@@ -17,7 +17,7 @@ REPORT = (
     "Nothing was changed, and the same call is refused again; other calls work. "
     "Tell the user to report it, with what `interlock verify` says about the session."
 )
-INBOX = "Tell the user to open the inbox (interlock inbox)."
+INBOX = "Tell the user to open the inbox (interlock inbox), and end your turn."
 
 
 def only_the_user_answers(refusal: Refusal) -> bool:

@@ -32,6 +32,7 @@ from interlock.core.run.commands import (
     OpenCheckpoint,
     ResolveCheckpoint,
     ResumeWorker,
+    Terms,
 )
 from interlock.core.run.outcomes import Code, Decided, NeedAnswer, NeedInput, Refusal
 from interlock.core.run.polls import ApproverAnswer, entitled, seats
@@ -323,7 +324,9 @@ def resume_checkpoint(plan: Plan, state: RunState, command: ResumeWorker) -> Dec
     draft.take(command.variables)
     draft.take_expired_open()
     if (opened := draft.state.active) is not None:
-        return Refusal(Code.CHECKPOINT_STILL_ACTIVE, {"checkpoint": opened.gate})
+        found, terms = find_gate(plan, draft.state, opened.gate), Terms().within(draft.state.terms)
+        only = inbox_only(draft.state, opened.key, terms, found.gate if found is not None else None)
+        return Refusal(Code.CHECKPOINT_STILL_ACTIVE, {"checkpoint": opened.gate, **only})
     answer = draft.state.yielded.get(command.agent)
     if answer is None:
         return Refusal(Code.CHECKPOINT_NOT_YIELDED, {"yielded_by": list(draft.state.yielded)})

@@ -17,6 +17,7 @@ from interlock.core.values import Json
 
 PASSED_OVER = "PASSED_OVER"
 USER_ANSWERED = "USER_ANSWERED"
+APPROVERS_DECIDE = "APPROVERS_DECIDE"
 
 
 class Notice(Struct, frozen=True, omit_defaults=True):
@@ -44,7 +45,7 @@ class Notices(Struct, frozen=True):
     def text(self) -> str:
         """What a model reads: a line each, after the result."""
         return "\n".join(
-            message if notice.code == USER_ANSWERED else f"Warning: {message}"
+            message if notice.code in (USER_ANSWERED, APPROVERS_DECIDE) else f"Warning: {message}"
             for notice, message in zip(self.listed, self.messages, strict=True)
         )
 

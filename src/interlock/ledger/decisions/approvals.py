@@ -2,13 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from typing import TypeVar
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from interlock.core.definition.program import Plan
 from interlock.core.definition.workflow import Gate
+from interlock.core.engine.decisions import quorum
+from interlock.core.engine.evolve import evolved
+from interlock.core.engine.gates import find_gate
+from interlock.core.run.notices import APPROVERS_DECIDE, Notice
+from interlock.core.run.outcomes import Decided, Refusal
 from interlock.core.run.polls import entitled
 from interlock.core.run.state import OpenGate, RunState
-from interlock.ledger.queries.status import Shown
+
+AnyOutcome = TypeVar("AnyOutcome", bound=Decided | Refusal)
 
 
-class GivenApproval(Shown, frozen=True):
+class GivenApproval(Struct, frozen=True, rename="camel"):
     """One person's answer; `seat` is the one who delegated it, if somebody did."""
 
     by: str
@@ -18,7 +32,7 @@ class GivenApproval(Shown, frozen=True):
     seat: str = ""
 
 
-class Approving(Shown, frozen=True):
+class Approving(Struct, frozen=True, rename="camel"):
     """Who decides a question, who has answered, who has not, and until when."""
 
     by: tuple[str, ...]
@@ -52,7 +66,8 @@ def approving(gate: Gate, state: RunState, opened: OpenGate) -> Approving | None
     )
     counted = {each.entitled for each in poll.approvals}
     listed = entitled(rule, poll)
-    then = f"escalated to {rule.escalate_to}" if rule.escalate_to else gate.default_option or ""
+    default = f"'{gate.default_option}' is taken" if gate.default_option is not None else ""
+    then = f"escalated to {rule.escalate_to}" if rule.escalate_to else default
     return Approving(
         by=listed,
         at_least=rule.at_least,
@@ -63,3 +78,26 @@ def approving(gate: Gate, state: RunState, opened: OpenGate) -> Approving | None
         then=then if rule.within_ms is not None and not poll.escalated_to else "",
         escalated_to=poll.escalated_to,
     )
+
+
+def of_approvers(plan: Plan, state: RunState) -> Iterator[Notice]:
+    """Say who has answered the open question, who has not, and until when, while their answers do not do."""
+    opened = state.open
+    found = find_gate(plan, state, opened.gate) if opened is not None and not state.finished else None
+    if opened is None or found is None or found.gate.decide is None or state.preferences.never_stops:
+        return
+    if quorum(found.gate.decide, state.poll(opened)) is not None:
+        return
+    people = approving(found.gate, state, opened)
+    assert people is not None, "the gate names them"
+    text = f"Checkpoint '{opened.gate}' is for named people. {people.text}"
+    if people.until:
+        then = f", then {people.then}" if people.then else ""
+        text += f" Until {datetime.fromtimestamp(people.until / 1000, UTC):%Y-%m-%d %H:%M:%S} UTC{then}."
+    yield Notice(APPROVERS_DECIDE, f"{text} Your answer does not count: tell the user, and end your turn.")
+
+
+def disclosing_approvers(plan: Plan, state: RunState, outcome: AnyOutcome) -> AnyOutcome:
+    """Return an outcome with how far the approvers of the question are that the run waits at then."""
+    after = outcome.state if isinstance(outcome, Decided) else evolved(state, outcome.kept)
+    return replace(outcome, notices=outcome.notices.plus(of_approvers(plan, after)))

@@ -8,6 +8,7 @@ from interlock.core.guard.audit import Audit
 from interlock.core.run.commands import Command
 from interlock.core.run.outcomes import Code, Decided, Refusal
 from interlock.core.run.state import RunState
+from interlock.ledger.decisions.approvals import disclosing_approvers
 
 
 class GuardRefused(Exception):
@@ -29,4 +30,4 @@ def surely_decided(plan: Plan, state: RunState, audit: Audit, command: Command, 
         log_refused(outcome, command, where)
         raise GuardRefused(f"{outcome.about['detail']} ({outcome.about['invariant']})")
     assert isinstance(outcome, Decided), "a run can be started, and its children begin and return"
-    return outcome
+    return disclosing_approvers(plan, state, outcome)

@@ -30,6 +30,7 @@ from interlock.core.run.reasons import Blocker
 from interlock.core.run.state import RunState
 from interlock.core.run.surface_policy import EXECUTION, POLICIES
 from interlock.core.values import Variables
+from interlock.ledger.decisions.approvals import disclosing_approvers
 from interlock.ledger.decisions.recorded import as_attempted
 from interlock.ledger.log.projection import Rows
 from interlock.ledger.runs.brief import Brief
@@ -106,9 +107,11 @@ class Position(Struct, frozen=True):
     def decide(self, command: Command) -> Decided | Refusal | Ask | RunChecks:
         """Decide a command here; what the guard refuses is logged."""
         outcome = decide(self.plan, self.state, command, self.audit)
+        if isinstance(outcome, (Ask, RunChecks)):
+            return outcome
         if isinstance(outcome, Refusal) and outcome.code is Code.GUARD_REFUSED:
             log_refused(outcome, command, self.where)
-        return outcome
+        return disclosing_approvers(self.plan, self.state, outcome)
 
     def decide_unasked(self, command: Command) -> Decided | Refusal:
         """Decide a command here for which nobody is asked."""

@@ -13,6 +13,7 @@ from interlock.core.run.notices import Notice, of_mode
 from interlock.core.run.preferences import Preferences, stricter
 from interlock.core.run.state import waits_alike
 from interlock.core.run.surface_policy import EXECUTION
+from interlock.ledger.decisions.approvals import of_approvers
 from interlock.ledger.decisions.recorded import approved, imported_up_to, recorded_decisions
 from interlock.ledger.errors import LedgerError, not_healthy, other_time_line, unknown_node, unknown_session
 from interlock.ledger.log.health import damage, intact
@@ -239,11 +240,12 @@ class Positions:
         return replace(position, decisions={**decisions, **agreed})
 
     def standing(self, position: Position) -> tuple[Notice, ...]:
-        """Return what every read of a run says while it holds: answers, drift, a mode not recommended."""
+        """Return what every read of a run says while it holds: answers, who is to decide, drift, the mode."""
         workflow = position.plan.workflow
         drift = self.drift.notices(position.run, workflow.version)
         mode = of_mode(position.state.preferences, workflow.recommended)
-        return (*position.answers, *drift, *mode)
+        approvers = of_approvers(position.plan, position.state)
+        return (*position.answers, *approvers, *drift, *mode)
 
     def write_traces(self) -> None:
         """Write the traces of reading calls that are not stored yet; a failed write keeps them."""

@@ -28,8 +28,6 @@ from interlock.surfaces.tool import Tool
 FIND = "Use resume_session to find the run and continue from the token it returns, or start a new one."
 READABLE = "It cannot go on; continue_workflow with only stateToken shows what was done."
 READ_AGAIN = "Call continue_workflow with only stateToken to see what is pending."
-
-
 SEND = "Send in context: {shape}."
 DECIDES = "Ask the user, then report the decision in output.artifacts."
 ACTIONS: Table = {
@@ -48,7 +46,7 @@ ACTIONS: Table = {
         "Send less in context: keep large data in files, and null for a key that is done with."
     ),
     Code.OUTPUT_REQUIRED: "Send what is missing in output.artifacts or output.notesMarkdown.",
-    Code.USER_MUST_DECIDE: "Tell the user to open the inbox (interlock inbox), then call again.",
+    Code.USER_MUST_DECIDE: f"{INBOX} Then call again.",
     Code.DECISION_PENDING: DECIDES,
     Code.GATE_UNANSWERED: DECIDES,
 }
@@ -58,9 +56,6 @@ def words(refusal: Refusal) -> Words:
     """Put a refusal into the words of this surface."""
     action = f"{INBOX} Then call again." if only_the_user_answers(refusal) else said(ACTIONS, refusal)
     return Words(sentence(refusal), action)
-
-
-AGAIN = "Call continue_workflow with only stateToken to see what is pending."
 
 
 AGAIN = "send the call again with the fresh ackToken"

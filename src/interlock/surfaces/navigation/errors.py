@@ -75,7 +75,7 @@ ACTIONS: Table = {
     Code.USER_MUST_DECIDE: (
         "Send '{first}' as activity_id.",
         "Send option_id '{decided}'.",
-        "Tell the user to open the inbox (interlock inbox), then send the same action again.",
+        f"{INBOX} Then send the same action again.",
     ),
     Code.TOO_FAST: ASK_THE_USER,
     Code.TIMER_RUNNING: ASK_THE_USER,

@@ -145,11 +145,10 @@ class Checkpoints:
         listed = _options_list(question_of(reading.position.plan, reading.state, gate))
         node = reading.position.node
         handle = self._ledger.mint("ses", reading.pointer.handle, node.node, mark(opened), node.line)
-        named = f"checkpoint_handle: {handle}"
+        text, approvers = f"{as_toon(shape)}\n{listed}\ncheckpoint_handle: {handle}", reading.approvers
         if reading.pointer.is_checkpoint_handle:
-            return reading.answer(text_reply(f"{as_toon(shape)}\n{listed}\n{named}", None))
-        named = f"{named}\nsession_token: {reading.token}"
-        return reading.answer(text_reply(f"{as_toon(shape)}\n{listed}\n{named}", reading.token))
+            return reading.answer(text_reply(text, None, approvers))
+        return reading.answer(text_reply(f"{text}\nsession_token: {reading.token}", reading.token, approvers))
 
     @tool(idempotent=True)
     def respond_checkpoint(self, params: p.RespondCheckpoint, call: Call) -> Outcome:

@@ -13,6 +13,7 @@ from interlock.core.engine.paths.exits import exits
 from interlock.core.hashing import digest_of
 from interlock.ledger.runs.shared_sessions import Calling
 from interlock.surfaces.call import Call, Outcome
+from interlock.surfaces.refusals import INBOX
 from interlock.surfaces.session import params as p
 from interlock.surfaces.session.errors import before_leaving
 from interlock.surfaces.shared import session_params as shared
@@ -149,6 +150,8 @@ class SessionReading:
             "proceed."
         )
         next_action = "Have the checkpoint answered with respond_checkpoint."
+        if approvers := reading.approvers.messages:
+            text, next_action = " ".join((text, *approvers)), INBOX
         raise reading.refused("DECISION_PENDING", text, next_action, {"checkpoint": gate})
 
 

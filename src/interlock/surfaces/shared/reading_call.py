@@ -12,6 +12,7 @@ from interlock.core.engine.gates import find_gate, question_of, round_of
 from interlock.core.run.notices import NO_NOTICES, Notice, Notices, of_abandonment
 from interlock.core.run.state import RunState
 from interlock.core.values import Json
+from interlock.ledger.decisions.approvals import of_approvers
 from interlock.ledger.runs.position import Position
 from interlock.ledger.runs.shared_sessions import Calling, Sessions
 from interlock.ledger.tokens.tokens import Pointer
@@ -48,6 +49,11 @@ class ReadingCall(Struct, frozen=True):
         """The texts that the run is pinned to."""
         ledger = self.sessions.ledger
         return Documents(self.workflow, ledger.text, ledger.library)
+
+    @property
+    def approvers(self) -> Notices:
+        """How far the people are who decide the open question."""
+        return Notices(tuple(of_approvers(self.position.plan, self.state)))
 
     def about(self, **more: Json) -> ReadingCall:
         """Return the call with more for its trace."""

@@ -14,6 +14,7 @@ from interlock.core.message import Message
 from interlock.core.run import events as e
 from interlock.core.run.polls import Approver, ApproverAnswer
 from interlock.ledger.decisions.inbox import decide_question, inbox
+from interlock.ledger.decisions.linked import answer_by_link
 from interlock.ledger.errors import LedgerError
 from interlock.ledger.outbox.announcements import Recipient
 from interlock.ledger.outbox.wording import equip
@@ -121,6 +122,58 @@ def test_they_are_reminded_then_it_is_escalated(bench: Bench, surface: str) -> N
     assert desk.passes(600).count("reminded") == 0
     (escalated,) = desk.agent.events("question_escalated")
     assert (escalated.gate, escalated.to) == ("ship", "board")
+
+
+def test_a_link_is_for_one_asking_of_a_question(bench: Bench) -> None:
+    """After a rewind the same words come with another report: only the new links answer them."""
+    desk = Desk(bench, "execution", {"by": ["ada", "ben"], "atLeast": 2}, approver="ada")
+    desk.passes(1)
+    desk.rewinds()
+    desk.passes(1)
+    first, second = (message.links[1].url.rpartition("/")[2] for message in desk.told)
+    with pytest.raises(LedgerError, match="was asked again"):
+        answer_by_link(desk.agent.ledger, first)
+    answer_by_link(desk.agent.ledger, second)
+    desk.passes(1)
+    desk.rewinds()
+    desk.passes(1)
+    third = desk.told[-1].links[1].url.rpartition("/")[2]
+    with pytest.raises(LedgerError, match="has been used"):
+        answer_by_link(desk.agent.ledger, second)
+    answer_by_link(desk.agent.ledger, third)
+    assert desk.question.decide is not None
+    assert [each.by for each in desk.question.decide.answered] == ["ada"]
+
+
+def test_a_rewind_gives_the_approvers_their_whole_time_again(bench: Bench) -> None:
+    desk = Desk(bench, "execution")
+    assert desk.passes(50) == ["opened", "reminded"]
+    desk.rewinds()
+    assert desk.passes(15) == ["opened"]
+    assert desk.question.decide is not None
+    assert desk.question.decide.escalated_to == ""
+    assert sorted(desk.passes(45)) == ["escalated", "reminded"]
+
+
+def test_a_rewind_takes_no_option_before_its_time(bench: Bench) -> None:
+    desk = Desk(bench, "execution", {"by": ["ada"], "within": "60s", "then": {"option": "yes"}})
+    desk.passes(59)
+    desk.rewinds()
+    desk.passes(1)
+    assert desk.question.decide is not None
+    desk.passes(59)
+    desk.agent.use_decision("ship", "yes")
+    assert [(option, channel) for option, channel, _ in desk.decided] == [("yes", "time")]
+
+
+def test_a_reminder_says_when_it_was_sent_and_has_links_for_who_has_not_answered(bench: Bench) -> None:
+    desk = Desk(bench, "execution", approver="ada")
+    desk.passes(20)
+    desk.answers("ada")
+    desk.passes(20)
+    reminders = [message for message in desk.told if message.occasion == "reminded"]
+    assert [len(message.links) for message in reminders] == [3, 1]
+    assert reminders[1].at - reminders[0].at == 20_000
 
 
 @on(*EVERY)

@@ -31,18 +31,29 @@ GROUPS = {"cleo": ("leads",), "dora": ("leads",), "eve": ("board",)}
 class Desk:
     """A run that waits for approvers, the people who answer, and what they are told."""
 
-    def __init__(self, bench: Bench, surface: str, rule: Mapping[str, Any] = RULE, owner: str = "local"):
+    def __init__(self, bench: Bench, surface: str, rule: Mapping[str, Any] = RULE, approver: str = ""):
         bench.write(workflow(*steps("build"), gate("ship", "yes", "no", decide=rule), *steps("last")))
         self.told: list[Message] = []
         self.bench = bench
         self.agent = Attacker(bench, surface, AUTO)
-        recipients = {"ops": Recipient(self.told.append, detail="question")}
-        self.agent.ledger.settings = replace(self.agent.ledger.settings, recipients=recipients)
+        ledger = self.agent.ledger
+        recipients = {"ops": Recipient(self.told.append, detail="question", approver=approver)}
+        ledger.settings = replace(
+            ledger.settings, recipients=recipients, console_url="https://desk.example/console"
+        )
+        ledger.may_decide = lambda name: name == approver
         self.agent.ledger.approvers = self.approver
         self.away: dict[str, str] = {}
         self.courier: Courier = equip(self.agent.ledger)
         self.agent.start("test.flow", "main")
+        self.first = dict(self.agent.tokens)
         self.agent.do("build")
+        self.agent.reach("ship", "main")
+
+    def rewinds(self) -> None:
+        """Let the agent go back, build something else, and come to the question in the same words."""
+        self.agent.call("continue_workflow", stateToken=self.first["stateToken"])
+        self.agent.do("build", {"notesMarkdown": "Something else."})
         self.agent.reach("ship", "main")
 
     def approver(self, name: str) -> Approver:

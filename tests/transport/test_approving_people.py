@@ -76,7 +76,17 @@ class Office:
 
     def link(self, name: str, option: str = "yes", hours: float = 1, **changed: Any) -> str:
         asked, until = self.question, self.bench.clock.now + int(hours * 3_600_000)
-        link = AnswerLink(asked.session_id, asked.key, asked.id, asked.shown, option, name, until)
+        link = AnswerLink(
+            asked.session_id,
+            asked.run_id,
+            asked.key,
+            asked.id,
+            asked.shown,
+            option,
+            name,
+            until,
+            asked.since,
+        )
         return f"/answer/{sealed(Keys(self.bench.folder).keyring(), replace(link, **changed))}"
 
     def answers(self, name: str, channel: str, option: str = "yes") -> None:

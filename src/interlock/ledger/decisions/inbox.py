@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from typing import TypeAlias
 
 import msgspec
+from msgspec import Struct
 from msgspec.structs import replace
 
 from interlock.core.definition.prompts import effect_text
@@ -81,6 +82,23 @@ class WaitingQuestion(AskedQuestion, frozen=True, kw_only=True):
     default: str = ""
     default_at: int = 0
     decide: Approving | None = None
+
+
+class AskedBefore(Struct, frozen=True):
+    """A gate's question as it was put once, in one run; `since` is 0 for the question of a step.
+
+    The same words that are put again, after a rewind for example, are another question.
+    """
+
+    run_id: str
+    key: str
+    shown: str
+    since: int
+
+    def is_still(self, question: WaitingQuestion) -> bool:
+        """Say whether this is what waits."""
+        asked = (question.run_id, question.key, question.shown)
+        return asked == (self.run_id, self.key, self.shown) and self.since in (0, question.since)
 
 
 def question_option(option: Option) -> QuestionOption:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from interlock.core.run.events import ApprovalGiven, GateResolved
-from interlock.ledger.decisions.inbox import WaitingQuestion, decide_question, questions
+from interlock.ledger.decisions.inbox import AskedBefore, WaitingQuestion, decide_question, questions
 from interlock.ledger.errors import LedgerError
 from interlock.ledger.ledger import Ledger
 from interlock.ledger.log.chain import logged
@@ -34,30 +34,42 @@ def linked_question(ledger: Ledger, text: str) -> LinkedQuestion:
         raise LedgerError("CONFLICT", "This link has expired.", "Open the question in the console.")
     with ledger.store.reading() as reader:
         session = reader.session(link.session_id)
-    if session is None:
+        run = next((row for row in reader.runs(link.session_id) if row.run_id == link.run_id), None)
+    if session is None or run is None:
         raise LedgerError("NOT_FOUND", "The session of this question was removed.")
-    waiting = [each for each in questions(ledger.of(session.owner), session) if each.key == link.key]
-    asked = next((each for each in waiting if each.shown == link.shown), None)
-    if (used := _answered(ledger, link)) is not None:
+    meant = AskedBefore(link.run_id, link.key, link.shown, link.since)
+    waiting = [
+        each
+        for each in questions(ledger.of(session.owner), session)
+        if (each.run_id, each.key) == (link.run_id, link.key)
+    ]
+    asked = next(filter(meant.is_still, waiting), None)
+    if (used := _answered(ledger, link, run.run, asked)) is not None:
         raise LedgerError("ALREADY_DECIDED", f"This link has been used: you have answered '{used}'.")
     if asked is None and waiting:
-        raise LedgerError("QUESTION_CHANGED", "The question has changed since this link was sent.")
+        raise LedgerError(
+            "QUESTION_CHANGED", "The question has changed or was asked again since this link was sent."
+        )
     if asked is None:
         raise LedgerError("ALREADY_DECIDED", "This question no longer waits: it was answered elsewhere.")
     label = next((option.label for option in asked.options if option.id == link.option), link.option)
     return LinkedQuestion(asked, link.option, label, link.approver)
 
 
-def _answered(ledger: Ledger, link: AnswerLink) -> str | None:
-    """Return the option that the approver has chosen for this question as it was shown, if any."""
+def _answered(ledger: Ledger, link: AnswerLink, run: int, asked: WaitingQuestion | None) -> str | None:
+    """Return the option that the approver has chosen for this question since it was put, if any."""
+    answered = asked.decide.answered if asked is not None and asked.decide is not None else ()
+    if (option := next((each.option for each in answered if each.by == link.approver), None)) is not None:
+        return option
     with ledger.store.reading() as reader:
         commits = list(reader.commits(link.session_id, newest_first=True, limit=LOOKED_AT))
-    for entry in logged(commits):
+    for entry in (each for each in logged(commits) if each.run == run):
         match entry.event:
-            case ApprovalGiven() as given if given.approval.by == link.approver and given.shown == link.shown:
-                return given.approval.option
-            case (DecisionRecorded() | GateResolved()) as answer:
-                if entry.principal == link.approver and answer.shown == link.shown:
+            case ApprovalGiven(shown=link.shown, approval=given) if given.by == link.approver:
+                if given.at >= link.since:
+                    return given.option
+            case (DecisionRecorded() | GateResolved()) as answer if answer.shown == link.shown:
+                if entry.principal == link.approver and answer.at >= link.since:
                     return answer.option or ""
     return None
 

@@ -31,7 +31,10 @@ class Recipient(Struct, frozen=True):
 
 
 class Announcement(Struct, frozen=True, omit_defaults=True):
-    """What a message is about, as the outbox holds it. Free text that a user has answered is not kept."""
+    """What a message is about, as the outbox holds it. Free text that a user has answered is not kept.
+
+    `since` is when a gate's question was put: the same words can be asked again, after a rewind for example.
+    """
 
     at: int
     run: int
@@ -43,6 +46,7 @@ class Announcement(Struct, frozen=True, omit_defaults=True):
     by: str = ""
     status: str = ""
     every: int = 0
+    since: int = 0
 
 
 _announcement = LazyDecoder(Announcement)
@@ -59,7 +63,7 @@ def timers(commit: CommitRow, entries: Sequence[Entry]) -> Iterator[OutboxRow]:
         asked, run = entry.event, entry.run or 0
         if not isinstance(asked, QuestionShown) or not (asked.until or asked.remind_ms):
             continue
-        about = Announcement(asked.at, run, asked.gate, asked.key, asked.shown, every=asked.remind_ms)
+        about = replace(_asked(asked, run), every=asked.remind_ms)
         body, now = msgspec.json.encode(about), commit.recorded_at
         name = f"tmr_{sha256(commit.digest + number.to_bytes(4, 'big')).hexdigest()[:32]}"
         if asked.until:
@@ -79,7 +83,7 @@ def of_entries(entries: Sequence[Entry]) -> Iterator[tuple[Occasion, Announcemen
         run = entry.run or 0
         match entry.event:
             case QuestionShown() as asked if asked.key not in resolved:
-                yield "opened", Announcement(asked.at, run, asked.gate, asked.key, asked.shown)
+                yield "opened", _asked(asked, run)
             case GateResolved() as answer if not is_at_least(answer.channel, "user"):
                 if answer.how != "dismissed":
                     yield "answered", _answered(answer, run)
@@ -87,6 +91,11 @@ def of_entries(entries: Sequence[Entry]) -> Iterator[tuple[Occasion, Announcemen
                 yield "ended", Announcement(end.at, run, status=end.status)
             case RunAbandoned() as end:
                 yield "ended", Announcement(end.at, run, channel=end.channel, by=end.by, status="abandoned")
+
+
+def _asked(asked: QuestionShown, run: int) -> Announcement:
+    since = 0 if asked.input else asked.at
+    return Announcement(asked.at, run, asked.gate, asked.key, asked.shown, since=since)
 
 
 def _answered(answer: GateResolved, run: int) -> Announcement:

@@ -5,13 +5,14 @@ The rows wait in the outbox beside the messages, under no channel, and are taken
 
 from __future__ import annotations
 
+import msgspec
 from msgspec.structs import replace
 
 from interlock.core.definition.workflow import Gate
 from interlock.core.run.commands import Escalate, ResolveCheckpoint
 from interlock.core.run.outcomes import NeedAnswer, Refusal
 from interlock.core.run.surface_policy import POLICIES
-from interlock.ledger.decisions.inbox import WaitingQuestion, questions
+from interlock.ledger.decisions.inbox import AskedBefore, WaitingQuestion, questions
 from interlock.ledger.decisions.recorded import decision_key, imported_up_to
 from interlock.ledger.ledger import Ledger
 from interlock.ledger.log.commit import Commit
@@ -45,16 +46,19 @@ def act(ledger: Ledger, row: OutboxRow) -> OutboxRow | None:
 def asked_in(ledger: Ledger, session_id: str, about: Announcement) -> WaitingQuestion | None:
     """Return the question that a row is about, if it still waits as it was put then."""
     with ledger.store.reading() as reader:
-        session = reader.session(session_id)
-    waiting = questions(ledger, session) if session is not None else []
-    return next((each for each in waiting if (each.key, each.shown) == (about.key, about.shown)), None)
+        session, run = reader.session(session_id), reader.run(session_id, about.run)
+    if session is None or run is None:
+        return None
+    asked = AskedBefore(run.run_id, about.key, about.shown, about.since)
+    return next((each for each in questions(ledger, session) if asked.is_still(each)), None)
 
 
 def remind(ledger: Ledger, row: OutboxRow) -> None:
     """Put a reminder into the outbox for everybody who wants one; each has an id of its own."""
     now, about = ledger.clock(), announcement_in(row)
-    message_id = f"{row.message_id.replace('tmr', 'msg')}{(now - about.at) // about.every}"
-    reminder = OutboxRow(row.session_id, message_id, "", "reminded", row.body, now, now)
+    message_id = f"{row.message_id.replace('tmr', 'msg')}{(now - about.since) // about.every}"
+    body = msgspec.json.encode(replace(about, at=now))
+    reminder = OutboxRow(row.session_id, message_id, "", "reminded", body, now, now)
     with ledger.store.writing() as writer:
         for name, recipient in ledger.settings.recipients.items():
             if "reminded" in recipient.occasions:

@@ -70,7 +70,7 @@ def message_of(ledger: Ledger, row: OutboxRow, recipient: Recipient) -> Message 
     if recipient.detail != "link":
         title = f"{title}: {question.name if question else about.gate or run.workflow_id}"
     data = _data(session, run, about, question, recipient.detail)
-    links = _links(ledger, url, question, recipient.approver, row.created_at + LINK_MS)
+    links = _links(ledger, url, question, recipient.approver, row.created_at + LINK_MS, about.since)
     if len(links) > 1:
         data["answers"] = [{"label": link.label, "url": link.url} for link in links[1:]]
     return Message(row.message_id, occasion, about.at, title[:MOST_OF_TITLE], text, url, links, data)
@@ -86,7 +86,7 @@ def _address(console: str, session: SessionRow, about: Announcement) -> str:
 
 
 def _links(
-    ledger: Ledger, url: str, question: WaitingQuestion | None, approver: str, until: int
+    ledger: Ledger, url: str, question: WaitingQuestion | None, approver: str, until: int, since: int
 ) -> tuple[Link, ...]:
     """Return where the question is opened, and a link for each answer that the recipient may give."""
     if not url:
@@ -96,7 +96,17 @@ def _links(
         return links
     base, keyring = ledger.settings.console_url.removesuffix("/console"), ledger.keys.keyring()
     answers = (
-        AnswerLink(question.session_id, question.key, question.id, question.shown, option.id, approver, until)
+        AnswerLink(
+            question.session_id,
+            question.run_id,
+            question.key,
+            question.id,
+            question.shown,
+            option.id,
+            approver,
+            until,
+            since,
+        )
         for option in question.options
     )
     labels = (option.label for option in question.options)
@@ -110,14 +120,16 @@ def _links(
 
 
 def _is_asked(ledger: Ledger, question: WaitingQuestion, approver: str) -> bool:
-    """Say whether a person may answer: anybody who decides, or one of those whom the gate names."""
+    """Say whether a person's answer is missing: of anybody who decides, or of those whom the gate names."""
     if not ledger.may_decide(approver):
         return False
     if question.decide is None:
         return True
     person = ledger.approvers(approver)
     names = {name for each in (person, *person.stands_in_for) for name in (each.name, *each.groups)}
-    return approver != question.decide.not_by and not names.isdisjoint(question.decide.by)
+    has_answered = any(each.by == approver for each in question.decide.answered)
+    is_listed = approver != question.decide.not_by and not names.isdisjoint(question.decide.by)
+    return is_listed and not has_answered
 
 
 def _lines(

@@ -20,15 +20,17 @@ MOST_CHARACTERS = 2_000
 
 
 class AnswerLink(Struct, frozen=True, array_like=True):
-    """Which answer to which question, by whom, until when."""
+    """Which answer to which question of which run, put at what time, by whom, until when."""
 
     session_id: str
+    run_id: str
     key: str
     gate: str
     shown: str
     option: str
     approver: str
     until: int
+    since: int
 
 
 def sealed(keyring: Keyring, link: AnswerLink) -> str:

@@ -344,7 +344,7 @@ LOGS = [
     log(
         "a check that only the agent trusted",
         in_events("check_ran", lambda e: e.update(trusted_by="agent:local")),
-        "CHECK_UNTRUSTED",
+        "GUARD_REFUSED",
         "CHECK_UNTRUSTED",
     ),
     log(

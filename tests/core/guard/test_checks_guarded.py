@@ -28,7 +28,7 @@ RAN = e.CheckRan(
     1,
     passed=True,
     exit=0,
-    trusted_by="cli",
+    trusted_by="cli:local",
 )
 DONE = e.StepCompleted("build", "build", "end")
 
@@ -67,7 +67,13 @@ def test_a_failed_check_alone_is_recorded() -> None:
         ([replace(RAN, check="lint"), DONE], "another definition"),
         ([replace(RAN, exit=1), DONE], "ended otherwise: exit 1"),
         ([replace(RAN, ended="timed_out", exit=None), DONE], "ended otherwise: timed out"),
-        ([replace(RAN, trusted_by=""), DONE], "nobody has trusted it"),
+        ([replace(RAN, trusted_by=""), DONE], "without a user's trust"),
+        ([replace(RAN, trusted_by="agent:local"), DONE], "without a user's trust"),
+        ([replace(RAN, trusted_by="elicitation:local"), DONE], "without a user's trust"),
+        ([replace(RAN, trusted_by="server:local"), DONE], "without a user's trust"),
+        ([replace(RAN, trusted_by="nobody:cli"), DONE], "without a user's trust"),
+        ([replace(RAN, trusted_by="", passed=False, exit=1)], "without a user's trust"),
+        ([replace(RAN, trusted_by="", passed=False, exit=None, ended="not_started")], ""),
         (
             [RAN, e.GapRecorded("critical", "contract_violation", "check_failed", "", "build"), DONE],
             "",

@@ -133,7 +133,7 @@ class _Run:
             passed=status == expected,
             exit=status,
             reason=f"expected {due.check.expected.text}",
-            trusted_by="server:scenario",
+            trusted_by="cli:scenario",
         )
         return CheckResult(due, ran)
 

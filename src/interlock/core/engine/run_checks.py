@@ -72,7 +72,7 @@ def _shown_by(plan: Plan, activity_id: str | None, gate_id: str) -> list[str]:
 def failed_check(ran: e.CheckRan) -> Blocker:
     """Say how a check ended, and what was expected; nobody but the user helps one that is not trusted."""
     pointer = WorkflowStep(ran.key.rpartition("::")[2])
-    if not ran.trusted_by:
+    if not ran.is_trusted:
         text = f"Check '{ran.check}' was not run: {ran.reason}"
         return Blocker(BlockerCode.USER_ONLY_DEPENDENCY, pointer, text, BY_THE_USER)
     end = ran.output[-MOST_OF_OUTPUT:]
@@ -84,7 +84,7 @@ def failed_check(ran: e.CheckRan) -> Blocker:
 def check_refusal(failed: e.CheckRan) -> Refusal:
     """Refuse what a failed check holds up, on a surface that keeps no blocked attempts."""
     about: dict[str, Json] = {"check": failed.check, "reason": failed_check(failed).message}
-    return Refusal(Code.CHECK_FAILED, {**about, "for_user": not failed.trusted_by})
+    return Refusal(Code.CHECK_FAILED, {**about, "for_user": not failed.is_trusted})
 
 
 def check_gap(failed: e.CheckRan) -> e.GapRecorded:

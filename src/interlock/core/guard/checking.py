@@ -18,8 +18,8 @@ def ran(hearing: Hearing, event: e.CheckRan) -> Verdict:
         yield I5(f"check '{event.check}' was run by another definition than the workflow's")
     elif event.passed and (event.ended, event.exit) != ("exited", check.expected.exit):
         yield I5(f"check '{event.check}' is recorded as passed, and ended otherwise: {event.outcome}")
-    elif event.passed and not event.trusted_by:
-        yield I5(f"check '{event.check}' was run, and nobody has trusted it")
+    elif event.ended != "not_started" and not event.is_trusted:
+        yield I5(f"check '{event.check}' was run without a user's trust")
 
 
 def passed(hearing: Hearing, step: Step, key: str) -> Verdict:

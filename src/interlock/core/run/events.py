@@ -8,7 +8,7 @@ from typing import Literal, TypeAlias
 from msgspec import Struct
 
 from interlock.core.definition.workflow import Capability
-from interlock.core.run.channels import Channel
+from interlock.core.run.channels import OF_CHANNEL, Channel
 from interlock.core.run.polls import ApproverAnswer
 from interlock.core.run.preferences import Autonomy, DecisionPolicy, Enforcement, Preferences, SessionTerms
 from interlock.core.run.reasons import Blocker, Category, Severity
@@ -271,6 +271,11 @@ class CheckRan(RunEvent, frozen=True, tag="check_ran"):
     def tree(self) -> str:
         """The files that the result is valid for; empty if they changed while it ran."""
         return self.tree_after if self.tree_before == self.tree_after else ""
+
+    @property
+    def is_trusted(self) -> bool:
+        """Whether it was allowed by a channel of the user: `trusted_by` is channel and principal."""
+        return OF_CHANNEL.get(self.trusted_by.partition(":")[0]) == "user"
 
     @property
     def line(self) -> str:

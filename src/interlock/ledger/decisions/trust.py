@@ -39,6 +39,11 @@ class GivenTrust(Struct, frozen=True):
     channel: Channel
     at: int
 
+    @property
+    def named(self) -> str:
+        """Who has trusted it, as events name them."""
+        return f"{self.channel}:{self.by}"
+
 
 class Trustable(Struct, frozen=True):
     """A check of a workflow as it is now; `trusted` is what was trusted under its name, if anything."""

@@ -47,7 +47,7 @@ def check_result(ledger: Ledger, position: Position, due: DueCheck, *, may_wait:
 
     ran = ledger.jobs.result(key, work, may_wait=may_wait)
     if ran is None and not may_wait:
-        ran = replace(_not_started(ledger, due, NO_TIME), ended="cancelled")
+        ran = replace(_event(due, ledger.clock(), reason=NO_TIME, trusted_by=given.named), ended="cancelled")
     return None if ran is None else CheckResult(due, ran)
 
 
@@ -57,11 +57,10 @@ def _ran(
     """Run a check that the user has trusted, and look at the project's files before and after."""
     root = Path(os.path.realpath(folder))
     before = digest_of_files(root)
-    by = f"{given.channel}:{given.by}"
     try:
         ended = run_command(due.check, root, is_cancelled)
     except NotStarted as refused:
-        return _event(due, now, reason=str(refused), trusted_by=by)
+        return _event(due, now, reason=str(refused), trusted_by=given.named)
     wrong = unexpected(due.check, ended, root)
     return CheckRan(
         key=due.key,
@@ -80,7 +79,7 @@ def _ran(
         tree_before=before,
         tree_after=digest_of_files(root),
         reason=wrong,
-        trusted_by=by,
+        trusted_by=given.named,
     )
 
 

@@ -18,7 +18,7 @@ from interlock.core.definition.checks import CommandCheck, Expectation
 from interlock.core.definition.conditions import Compare
 from interlock.core.definition.program import Plan
 from interlock.core.definition.prompts import step_prompt
-from interlock.core.definition.workflow import Gate, Step
+from interlock.core.definition.workflow import Gate, Step, walk
 from interlock.core.run.state import RunState
 from support.harness import compile_cache
 
@@ -98,6 +98,37 @@ def test_the_checks_of_a_gate_are_a_step_before_it_and_the_question_shows_them(t
     assert isinstance(gate, Gate)
     assert (step.id, [check.run for check in step.checks]) == ("check-review", ["make test"])
     assert gate.message == "Is it right?\ntests: {{checks.tests}}"
+
+
+LISTED = """
+id: a
+name: A
+steps:
+  - {id: build, name: Build, description: Build it.}
+  - {id: ship, name: Ship, description: Ship it., checkpoint: review}
+loops:
+  - id: parts
+    type: while
+    condition: {type: simple, variable: more, operator: "==", value: true}
+    steps: [{id: part, name: Part, description: Do a part.}]
+    checkpoints:
+      - {id: each, name: Each, message: Next?, options: [{id: ok}], checks: [{id: lint, run: make lint}]}
+checkpoints:
+  - {id: review, name: R, message: Is it right?, options: [{id: ok}], checks: [{id: tests, run: make test}]}
+"""
+
+
+def test_listed_gates_have_their_checks_before_them_wherever_they_are_put(tmp_path: Path) -> None:
+    folder = tmp_path / "flow"
+    (folder / "activities").mkdir(parents=True)
+    (folder / "workflow.yaml").write_text("id: flow\nversion: 1.0.0\ntitle: W\ninitialActivity: a\n")
+    (folder / "activities" / "a.yaml").write_text(LISTED)
+    found = Library([Source("configured", tmp_path)]).load("flow")
+    assert isinstance(found, Loaded), found
+    names = [item.id for item in walk(found.workflow.activities[0].items)]
+    assert names == ["build", "check-review", "review", "ship", "parts", "part", "check-each", "each"]
+    assert [check.run for check in found.workflow.checks()] == ["make test", "make lint"]
+    assert "tests: {{checks.tests}}" in found.workflow.activities[0].items[2].message
 
 
 def test_a_project_gives_named_checks_their_command(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ import msgspec
 from interlock.authoring.compile.conditions import read_condition
 from interlock.authoring.compile.items import (
     CompileDraft,
-    compile_gate,
+    compile_checked_gate,
     compile_items,
     read_actions,
     read_triggers,
@@ -122,10 +122,7 @@ def _gates(raws: Sequence[Json], at: SourceLocation, draft: CompileDraft) -> Ite
     for index, raw in enumerate(raws):
         if not isinstance(raw, Mapping):
             draft.report.add("IL102", "a checkpoint must be an object", at / index)
-        elif (gate := compile_gate(raw, at / index, draft)) is not None:
-            if raw.get("checks"):
-                text = f"the checks of the checkpoint '{gate.id}' are not run"
-                draft.report.add("IL523", text, at / index / "checks")
+        elif (gate := compile_checked_gate(raw, at / index, draft)) is not None:
             yield gate
 
 

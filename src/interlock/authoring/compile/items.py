@@ -64,7 +64,8 @@ class CompileDraft(Struct):
     Inside a template call, `throughout` is guidance for each of its steps and `at_first` for the first one;
     `calls` are the calls around the item. `routines` are all that the workflow calls, with their calls.
     `unusable` are the names of the files whose activities are not known because of other errors.
-    `listed_gates` are the gates that an activity lists beside its steps, with the loop that lists each.
+    `listed_gates` are the gates that an activity lists beside its steps, with the loop that lists each, and
+    `check_steps` the steps with the checks of gates, by activity and gate.
     """
 
     report: Report
@@ -92,6 +93,7 @@ class CompileDraft(Struct):
     settings: SourceSettings = DEFAULTS
     settings_at: SourceLocation | None = None
     listed_gates: dict[str, dict[str, str]] = field(default_factory=dict)
+    check_steps: dict[tuple[str, str], Step] = field(default_factory=dict)
     checks: dict[str, CommandCheck] = field(default_factory=dict)
 
     def for_activity(self, pages: Mapping[str, Parsed]) -> CompileDraft:
@@ -149,8 +151,8 @@ def compile_item(raw: Json, at: SourceLocation, draft: CompileDraft) -> Iterator
             if (loop := _compile_loop(raw, at, draft)) is not None:
                 yield loop
         case "gate" | "checkpoint":
-            if (gate := compile_gate(raw, at, draft)) is not None:
-                yield from with_checks(raw, gate, at, draft)
+            if (gate := compile_checked_gate(raw, at, draft)) is not None:
+                yield from with_check_step(gate, draft.activity, draft)
         case str(other) if other not in ITEM_TYPES:
             message = f"'{other}' is not one of {', '.join(ITEM_TYPES)}"
             draft.report.add("IL103", message, at / "type", one_of(other, ITEM_TYPES))
@@ -161,21 +163,26 @@ def compile_item(raw: Json, at: SourceLocation, draft: CompileDraft) -> Iterator
                 yield step
 
 
-def with_checks(
-    raw: Mapping[str, Json], gate: Gate, at: SourceLocation, draft: CompileDraft
-) -> Iterator[Item]:
-    """Put the checks of a gate into a step before it, and let the gate's question show their results."""
-    source = read_as(GateSource, raw, at, draft.report) if raw.get("checks") else None
-    if source is None:
-        yield gate
-        return
+def compile_checked_gate(raw: Mapping[str, Json], at: SourceLocation, draft: CompileDraft) -> Gate | None:
+    """Compile a gate and, where it has checks, the step that runs them; its question shows the results."""
+    gate = compile_gate(raw, at, draft)
+    source = read_as(GateSource, raw, at, draft.report) if gate is not None and raw.get("checks") else None
+    if gate is None or source is None:
+        return gate
     checks = read_checks(source.checks, at / "checks", draft.checks, draft.report)
     step_id, title = unique_id("step", f"check-{gate.id}", at, draft), f"Checks before {gate.name}"
     prompt = (Fragment("Before the question is put, these checks must pass."),)
-    yield Step(step_id, title, prompt, condition=gate.condition, checks=checks)
+    step = Step(step_id, title, prompt, condition=gate.condition, checks=checks)
+    draft.check_steps[draft.activity, gate.id] = step
     texts = {check.id: f"{{{{checks.{check.id}}}}}" for check in checks}
     shown = "".join(f"\n{name}: {text}" for name, text in texts.items() if text not in gate.message)
-    yield msgspec.structs.replace(gate, message=gate.message + shown)
+    return msgspec.structs.replace(gate, message=gate.message + shown)
+
+
+def with_check_step(gate: Gate, activity: str, draft: CompileDraft) -> tuple[Item, ...]:
+    """Return a gate of an activity after the step with its checks, if it has any."""
+    step = draft.check_steps.get((activity, gate.id))
+    return (gate,) if step is None else (step, gate)
 
 
 def _compile_call(raw: Mapping[str, Json], at: SourceLocation, draft: CompileDraft) -> Iterator[Item]:

@@ -734,13 +734,6 @@ _TABLE: tuple[tuple[str, str, Severity, str, str], ...] = (
         "correct the name, or declare the check",
     ),
     (
-        "IL523",
-        "checks that are not run",
-        "warning",
-        "Checks belong to a step, or to a checkpoint among the steps; one that is listed has none.",
-        "write the checkpoint among the steps, with type: gate",
-    ),
-    (
         "IL601",
         "unknown name in a scenario",
         "error",

@@ -218,8 +218,7 @@ _GATES: Mapping[type[Struct], Mapping[str, str]] = {
         "`autoAdvanceMs` are both given, else `true`.",
         "defaultOption": "The option that is taken when the time is over, and in never-stop mode without an "
         "answer.",
-        "checks": "Checks that must pass before the question is put, which shows them; for a gate among the "
-        "steps.",
+        "checks": "Checks that must pass before the question is put, which shows them.",
         "autoAdvanceMs": "Milliseconds to wait for an answer; the next call after that takes "
         "`defaultOption`, unless the gate is blocking.",
         "decide": "Who decides the gate, and by when; nobody else's answer counts.",

@@ -13,7 +13,7 @@ from typing import Literal, NamedTuple
 from msgspec import Struct
 from msgspec.structs import replace
 
-from interlock.authoring.compile.items import CompileDraft
+from interlock.authoring.compile.items import CompileDraft, with_check_step
 from interlock.authoring.diagnostics.codes import did_you_mean
 from interlock.authoring.inference.prose import names_gate, uses_answer
 from interlock.core.definition.conditions import tests_of, variables_of
@@ -101,7 +101,7 @@ class _Placer:
             self._places[gate.id] = place
             self._insert(replace(gate, place=place.words), place.slot)
             self._report(gate, place)
-        return tuple(self._assembled(self._body, None))
+        return tuple(self._with_check_steps(self._assembled(self._body, None)))
 
     def _insert(self, gate: Gate, slot: Slot) -> None:
         """Add a gate to its slot in declared order, but before a gate whose condition reads its answer."""
@@ -122,6 +122,16 @@ class _Placer:
                 yield item
             yield from self._slots.get(("after", type(item), item.id), ())
         yield from self._slots.get(Slot("end of", loop).key, ())
+
+    def _with_check_steps(self, items: Iterable[Item]) -> Iterator[Item]:
+        """Yield items with the checks of the listed gates before them, once nothing else is to be placed."""
+        for item in items:
+            if isinstance(item, Loop):
+                yield replace(item, body=tuple(self._with_check_steps(item.body)))
+            elif isinstance(item, Gate) and item.id in self._listed:
+                yield from with_check_step(item, self._activity.id, self._draft)
+            else:
+                yield item
 
     def _own_loop(self, gate: Gate) -> Loop | None:
         """Return the loop whose checkpoints list the gate; None if the activity does."""

@@ -17,7 +17,6 @@ from interlock.checks.command import (
     run_command,
     unexpected,
 )
-from interlock.checks.files import digest_of_files
 from interlock.core.definition.checks import CommandCheck, Expectation
 
 FOREVER = "import time; time.sleep(60)"
@@ -152,31 +151,5 @@ time.sleep(0.2)
     assert unexpected(python(""), ended, tmp_path)
 
 
-def test_a_pipe_among_the_files_stops_nobody(tmp_path: Path) -> None:
-    before = digest_of_files(tmp_path)
-    os.mkfifo(tmp_path / "pipe")
-    (tmp_path / "gone").symlink_to(tmp_path / "nothing")
-    assert digest_of_files(tmp_path) != before
-
-
 def test_words_are_split_as_a_shell_would() -> None:
     assert arguments_of("pytest -q 'a b' \"c\"") == ("pytest", "-q", "a b", "c")
-
-
-def test_the_digest_of_files_says_whether_they_have_changed(tmp_path: Path) -> None:
-    (tmp_path / "code.py").write_text("x = 1")
-    before = digest_of_files(tmp_path)
-    (tmp_path / "__pycache__").mkdir()
-    (tmp_path / "__pycache__" / "code.pyc").write_text("")
-    assert digest_of_files(tmp_path) == before
-    (tmp_path / ".gitignore").write_text("*\n")
-    ignoring = digest_of_files(tmp_path)
-    (tmp_path / "hidden.py").write_text("")
-    assert digest_of_files(tmp_path) not in (before, ignoring)
-    (tmp_path / "hidden.py").unlink()
-    (tmp_path / ".gitignore").unlink()
-    os.utime(tmp_path / "code.py", (1, 1))
-    assert digest_of_files(tmp_path) == before
-    (tmp_path / "code.py").write_text("x = 2")
-    os.utime(tmp_path / "code.py", (1, 1))
-    assert digest_of_files(tmp_path) != before

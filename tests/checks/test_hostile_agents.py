@@ -156,6 +156,33 @@ def test_tests_that_are_edited_after_the_check_are_run_again_before_the_gate(pro
     assert len({check.tree_after for check in ran}) == 3
 
 
+def test_tests_that_lie_behind_a_link_are_run_again_before_every_answer(
+    project: Project, tmp_path: Path
+) -> None:
+    project.trust()
+    project.test.unlink()
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "elsewhere" / "test_sum.py").write_text(GOOD)
+    (project.folder / "tests").symlink_to(tmp_path / "elsewhere")
+    with project.server() as server:
+        gate = server.ack(start(server), "Built.")
+        assert "Tests: passed (run by the server on files that cannot be compared" in gate["_text"]
+        (tmp_path / "elsewhere" / "test_sum.py").write_text(BAD)
+        blocked = server.ack(gate, output=decide())
+        assert "Check 'tests' failed (exit 1)" in blocked["_text"]
+        (tmp_path / "elsewhere" / "test_sum.py").write_text(GOOD)
+        assert "Close it." in server.ack(blocked, output=decide())["_text"]
+
+
+def test_a_check_that_writes_files_does_not_keep_its_question_from_being_answered(project: Project) -> None:
+    project.flow(shlex.join([sys.executable, "-c", "import time; open('log', 'w').write(str(time.time()))"]))
+    project.trust()
+    with project.server() as server:
+        gate = server.ack(start(server), "Built.")
+        assert "Tests: passed (run by the server while files changed" in gate["_text"]
+        assert "Close it." in server.ack(gate, output=decide())["_text"]
+
+
 def test_a_check_whose_file_was_edited_is_untrusted_again(project: Project) -> None:
     """The run that began before keeps the command that it began with."""
     project.trust()

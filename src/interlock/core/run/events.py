@@ -269,7 +269,7 @@ class CheckRan(RunEvent, frozen=True, tag="check_ran"):
 
     @property
     def tree(self) -> str:
-        """The files that the result is valid for; empty if they changed while it ran."""
+        """The files that the result is valid for; empty if they changed while it ran, or are not known."""
         return self.tree_after if self.tree_before == self.tree_after else ""
 
     @property
@@ -281,6 +281,7 @@ class CheckRan(RunEvent, frozen=True, tag="check_ran"):
     def line(self) -> str:
         """The result as questions and prompts show it: nothing in it is an agent's, or changes by itself."""
         on = f"on files {self.tree[7:15]}" if self.tree else "while files changed"
+        on = on if self.tree_before or self.tree_after else "on files that cannot be compared"
         what = " ".join(self.argv) if self.ended != "not_started" else self.reason
         if self.ended != "not_started":
             what = f"run by the server {on}: {what}, {self.outcome}"

@@ -11,7 +11,7 @@ import argparse
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from bench import execution_walk, guard_share, resume, search_load, session_walk, without_store
+from bench import execution_walk, guard_share, resume, search_load, session_walk, text_bytes, without_store
 from bench.figures import HEAD, show
 
 
@@ -28,6 +28,7 @@ def main() -> None:
         show(without_store.figures(folder / "without-store"))
         show(guard_share.figures(folder / "guard"))
         show(session_walk.figures(folder / "session"))
+        show(text_bytes.figures(folder / "texts"))
         for count in map(int, options.sessions.split(",")):
             show(resume.figures(folder / f"resume-{count}", count))
         show(search_load.on_sqlite(folder / "search", 1000, seconds=10))

@@ -45,7 +45,7 @@ class TextAgent(ABC):
         self.goal = goal
         self.inputs = {"goal": goal, **(inputs or {})}
         self.forgetful = forgetful
-        self.calls = 0
+        self.answers: list[str] = []
         self.seen: Counter[str] = Counter()
         self.sent: list[Any] = []
         self.kinds: dict[str, str] = {}
@@ -75,13 +75,17 @@ class TextAgent(ABC):
         assert text is not None
         return text
 
+    @property
+    def calls(self) -> int:
+        return len(self.answers)
+
     def call(self, tool: str, **arguments: Any) -> str:
-        self.calls += 1
         given = {name: value for name, value in arguments.items() if value is not None}
         for field in given.keys() & {"context", "variables", "initial_variables"}:
             given[field] = {name: self.typed(name, value) for name, value in given[field].items()}
         reply = call_tool(self.surface, tool, given, Call())
         assert isinstance(reply, Reply), reply
+        self.answers.append(reply.text)
         self.kinds.update(re.findall(r"'([\w-]+)' is not taken: it is declared as (\w+)", reply.text))
         return reply.text
 
@@ -165,11 +169,14 @@ class ExecutionTextAgent(TextAgent):
         text = self.call("resume_session", query=f"please resume my work about {self.goal}")
         return text.partition("The best match, ready to go on:")[2]
 
+    step = ""  # the last one that was read
+
     def go_on(self, text: str) -> str:
         tokens = dict(re.findall(r"^(stateToken|ackToken): (\S+)$", text, re.MULTILINE))
-        if text.startswith("BLOCKED"):  # it says what is missing, and how to read the step again
-            step = self.call("continue_workflow", stateToken=tokens["stateToken"])
-            text = f"{text.partition('---')[0]}\n\n{step}"
+        if text.startswith("BLOCKED"):  # it says only what is missing
+            text = f"{text}\n\n{self.step}"
+        else:
+            self.step = text
         found = re.findall(r"^## .* \(([^()]+)\)$", text, re.MULTILINE)
         where = found[-1] if found else ""
         artifacts: list[Any] = []

@@ -44,7 +44,7 @@ def test_json_and_yaml_compile_to_the_same_but_for_who_declares(tmp_path: Path) 
     assert first.workflow == replace(second.workflow, declares_sets=False)
 
 
-def test_a_prompt_begins_with_the_role_and_ends_with_what_is_required(tmp_path: Path) -> None:
+def test_a_prompt_begins_with_the_role_and_what_is_required_is_no_part_of_it(tmp_path: Path) -> None:
     raw: Json = {
         "id": "ask",
         "title": "Ask",
@@ -69,11 +69,13 @@ def test_a_prompt_begins_with_the_role_and_ends_with_what_is_required(tmp_path: 
         "## Output required",
         "## Verify",
     ]
-    marks += ["Guidance:", "wr.loop_control", "Mention x"]
+    marks += ["Guidance:"]
     assert [text.find(mark) for mark in marks] == sorted(text.find(mark) for mark in marks)
     assert -1 not in [text.find(mark) for mark in marks]
     assert "- Stay calm.\n- Stay kind." in text
     assert "1. Look.\n2. Ask." in text
+    assert "wr.loop_control" not in text  # what to send is one block of its own, in the words of the surface
+    assert "Mention x" not in text
 
 
 def test_the_role_of_the_workflow_is_the_default(tmp_path: Path) -> None:
@@ -154,7 +156,7 @@ def test_every_field_that_asks_for_output_gives_a_contract(tmp_path: Path) -> No
     (contract,) = made.contracts
     assert (contract.artifact, contract.example) == ("t.measure", {"kind": "t.measure", "size": 3})
     assert made.hints == ("in metres",)
-    assert '"size": "<a number, such as 3>"' in words(made)
+    assert contract.shown_example == {"kind": "t.measure", "size": "<a number, such as 3>"}
 
 
 def test_of_an_unknown_contract_only_the_kind_is_known(tmp_path: Path) -> None:

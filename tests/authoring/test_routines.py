@@ -180,7 +180,6 @@ def test_a_routine_brings_its_loops_gates_and_everything_that_its_steps_rest_on(
         "Stay in the cart.",
         "the cart can be read.",
         "after 2 refusals",
-        "size",
     ):
         assert line in text
     assert "the cart can be read." not in words(step(loaded, "use.work"))

@@ -385,5 +385,5 @@ def test_criteria_say_what_to_avoid_and_the_schema_to_match(bench: Bench) -> Non
     length = {"type": "length", "min": 5}
     agent = started(bench, *steps("write", validationCriteria=[avoided, shaped, length]))
     assert "- avoid that the output contains 'TODO' (Must not contain TODO)" in agent.text
-    assert '- Give a: nothing but JSON that matches {"type": "object", "required": ["a"]}' in agent.text
+    assert '- Give a: nothing but JSON that matches {"type":"object","required":["a"]}' in agent.text
     assert "- the output has at least 5 characters" in agent.text

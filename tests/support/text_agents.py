@@ -127,11 +127,13 @@ class TextAgent(ABC):
     def decisive(self, text: str, where: str) -> dict[str, Any]:
         """Choose values for the variables that a step is said to set, and for what ends its loops."""
         chosen: dict[str, Any] = {}
-        told = text.partition("which decide what follows")[2].partition("\n\n")[0]
-        for name, values in re.findall(r"^- `([\w.-]+)`(?:: (.+))?$", told, re.MULTILINE):
-            written = values.split(" | ") if values else ["<any>"]
-            options = ["yes" if value.startswith("<") else json.loads(value) for value in written]
-            chosen[name] = self.rotate(options, f"{where}:{name}")
+        for name, values in re.findall(r"^- (?:context|variables)\.([\w-]+)[^:]*: (.+)$", text, re.MULTILINE):
+            legal = values.partition("; or in")[0]
+            if legal.startswith("<") and legal.endswith(">"):
+                chosen[name] = self.filled(legal if " | " in legal or "number" in legal else "yes", where)
+                continue
+            options = ["yes" if value.startswith("<") else json.loads(value) for value in legal.split(" | ")]
+            chosen[name] = self.filled(self.rotate(options, f"{where}:{name}"), where)
         for kind, name, test, value in re.findall(
             r"it (?:goes on|ends early) (until|while|when) ([\w.]+) (==|!=|in) (\[.*?\]|\"[^\"]*\"|\w+)", text
         ):
@@ -188,6 +190,10 @@ class ExecutionTextAgent(TextAgent):
                 artifacts.append(filled)
             else:
                 context.update(filled)
+        for asked in re.findall(r"^- output\.artifacts [^:]*: ({.+)$", text, re.MULTILINE):
+            example, _ = json.JSONDecoder().raw_decode(asked)
+            if all(artifact["kind"] != example["kind"] for artifact in artifacts):
+                artifacts.append(self.filled(example, where))
         for asked in re.findall(r"output\.artifacts: (\[.+\])$", text, re.MULTILINE):
             artifacts = [self.filled(example, where) for example in json.loads(asked)]
         for shape in re.findall(r"^Send in context: ({.+})$", text, re.MULTILINE):

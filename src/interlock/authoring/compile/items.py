@@ -253,8 +253,6 @@ def compile_step(raw: Mapping[str, Json], at: SourceLocation, draft: CompileDraf
     closing = Fragment(
         prompts.join(
             (
-                prompts.requirements(contracts, criteria),
-                prompts.named_outputs(names),
                 prompts.bullets("Hints for the output", hints),
                 prompts.functions(source, draft.functions, draft.guidance, at, report),
             )

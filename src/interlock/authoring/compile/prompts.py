@@ -1,7 +1,4 @@
-"""Writes the prompt of a step: role, blocks, guidance, and all that its output must satisfy.
-
-Requirements are part of the prompt so that they are known before the attempt. `{{var}}` stays for run time.
-"""
+"""Writes the prompt of a step: role, blocks and guidance. `{{var}}` stays for run time."""
 
 from __future__ import annotations
 
@@ -10,12 +7,11 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from interlock.authoring.compile import builtins as packs
 from interlock.authoring.compile.conditions import read_condition
-from interlock.authoring.compile.requirements import lines_of
 from interlock.authoring.diagnostics.codes import Report, did_you_mean
 from interlock.authoring.filetypes.step_file import Delegation, FunctionSource, StepSource
 from interlock.authoring.filetypes.type_check import name_of
 from interlock.authoring.text.locations import SourceLocation
-from interlock.core.definition.workflow import Contract, Criteria, Fragment
+from interlock.core.definition.workflow import Fragment
 from interlock.core.values import Json
 
 ROLE = "Role: "
@@ -143,32 +139,6 @@ def functions(
         )
         lines.append(f"{function.name}({shown}): {function.definition}")
     return bullets("Functions", lines)
-
-
-def requirements(contracts: Sequence[Contract], criteria: Criteria | None) -> str:
-    """Say what the output must satisfy, in words and by example."""
-    sections = []
-    for contract in contracts:
-        need = "Required" if contract.required else "Optional"
-        line = f"{need} output: an artifact of kind `{contract.artifact}` ({contract.ref})"
-        if contract.example is None and contract.schema:
-            schema = json.dumps(contract.schema, ensure_ascii=False)
-            line += f", which matches this JSON Schema:\n```json\n{schema}\n```\nSuch as"
-        elif contract.example is not None:
-            line += ", such as"
-        example = json.dumps(contract.shown_example, ensure_ascii=False)
-        is_plain = contract.example is None and not contract.schema
-        sections.append(f"{line}." if is_plain else f"{line}:\n```json\n{example}\n```")
-    if criteria:
-        sections.append("Your notes must satisfy:\n" + "\n".join(lines_of(criteria)))
-    return join(sections)
-
-
-def named_outputs(names: Iterable[str]) -> str:
-    """Say how to hand in what a file requires under names of its own."""
-    listed = ", ".join(f"`{name}`" for name in names if name not in ("notes", "artifacts"))
-    where = "as a variable, in an artifact, or by its name in the notes"
-    return f"Required output: {listed}; send each {where}." if listed else ""
 
 
 def delegations(step: StepSource, at: SourceLocation, report: Report) -> list[Fragment]:

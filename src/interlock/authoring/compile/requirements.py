@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
-from typing import assert_never
 
 from msgspec.structs import replace
 
@@ -241,25 +239,3 @@ def schema_is_usable(schema: Mapping[str, Json], at: SourceLocation, report: Rep
         report.add("IL102", str(error), at)
         return False
     return True
-
-
-def lines_of(criteria: Criteria, indent: str = "") -> Iterator[str]:
-    """Write the criteria as a list for the prompt, so that they are known before the attempt."""
-    match criteria:
-        case Rule(kind="schema"):
-            schema = json.dumps(criteria.schema, ensure_ascii=False)
-            yield f"{indent}- {criteria.message}: nothing but JSON that matches {schema}"
-        case Rule():
-            yield f"{indent}- {criteria.message}"
-        case AllRules():
-            for rule in criteria.rules:
-                yield from lines_of(rule, indent)
-        case AnyRule():
-            yield f"{indent}- one of:"
-            for rule in criteria.rules:
-                yield from lines_of(rule, indent + "  ")
-        case NotRule():  # the message of a rule under it may name what to avoid, or say to avoid it
-            messages = "; ".join(line.strip(" -") for line in lines_of(criteria.rule))
-            yield f"{indent}- avoid that {requirement(criteria.rule)} ({messages})"
-        case _:
-            assert_never(criteria)

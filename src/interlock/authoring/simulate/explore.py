@@ -18,7 +18,7 @@ from interlock.authoring.simulate.coverage import CoveragePart, touched
 from interlock.authoring.simulate.liveness import Liveness
 from interlock.authoring.simulate.play import answered
 from interlock.core.definition.program import LOOP_CONTROL, Plan
-from interlock.core.definition.prompts import gate_prompt, step_prompt
+from interlock.core.definition.prompts import gate_prompt
 from interlock.core.definition.workflow import Gate, Item, Loop, Step, Workflow
 from interlock.core.engine.decide import outcome_of
 from interlock.core.engine.settle import UNSET
@@ -41,6 +41,7 @@ from interlock.core.run.preferences import PRESETS
 from interlock.core.run.state import RunState
 from interlock.core.run.surface_policy import EXECUTION
 from interlock.core.values import Json
+from interlock.core.variables.sending import Parameters, step_text
 from interlock.core.variables.typed_values import sample
 
 MOST_STATES = 10_000
@@ -199,7 +200,7 @@ class _Explorer:
         scope = self._plan.scope(state.variables)
         match awaited:
             case NeedStep(step=step):
-                text = step_prompt(self._plan, state, step)
+                text = step_text(self._plan, state, step, Parameters())
                 return ExploredState(state, step.id, awaited, len(text.encode()))
             case NeedAnswer(gate=gate):
                 return ExploredState(state, gate.id, awaited, len(gate_prompt(gate, scope).encode()))

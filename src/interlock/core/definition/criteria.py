@@ -135,3 +135,25 @@ def _rule_requirement(rule: Rule) -> str:
             return f"the output is JSON that matches the schema{rule.message and f': {rule.message}'}"
         case _:
             assert_never(rule.kind)
+
+
+def lines_of(criteria: Criteria, indent: str = "") -> Iterator[str]:
+    """Write the criteria as a list, so that they are known before the attempt."""
+    match criteria:
+        case Rule(kind="schema"):
+            schema = msgspec.json.encode(criteria.schema).decode()
+            yield f"{indent}- {criteria.message}: nothing but JSON that matches {schema}"
+        case Rule():
+            yield f"{indent}- {criteria.message}"
+        case AllRules():
+            for rule in criteria.rules:
+                yield from lines_of(rule, indent)
+        case AnyRule():
+            yield f"{indent}- one of:"
+            for rule in criteria.rules:
+                yield from lines_of(rule, indent + "  ")
+        case NotRule():  # the message of a rule under it may name what to avoid, or say to avoid it
+            messages = "; ".join(line.strip(" -") for line in lines_of(criteria.rule))
+            yield f"{indent}- avoid that {requirement(criteria.rule)} ({messages})"
+        case _:
+            assert_never(criteria)

@@ -34,9 +34,6 @@ MOST_FILLED = 200
 MOST_STORED = 200
 
 AUTO_LINE = "Full-auto: resolve questions from context and by stated assumptions; write both into your notes."
-DECISIVE = (
-    "This step sets these variables, which decide what follows or are shown there; send them when it is done:"
-)
 FOR_THE_USER = "Only the user can answer this, before the work:"
 PREFERRED: Mapping[Capability, str] = {
     "delegation": "Delegate to subagents if you can. If you cannot, do the parts one after the other and "
@@ -137,13 +134,10 @@ def text_of(value: Json) -> str:
 
 
 def step_prompt(plan: Plan, state: RunState, step: Step) -> str:
-    """Return the whole instruction of a step, with what the user said about the round before."""
+    """Return the instruction of a step, with what the user said about the round before."""
     scope = plan.scope(state.variables)
     parts = [render(step.prompt, scope) or interpolate(step.description or step.title, scope)]
     parts += checks_text(step)
-    if produced := plan.produced(step, scope) if step.actions else {}:
-        lines = [f"- `{name}`{choices and f': {choices}'}" for name, choices in choices_of(produced).items()]
-        parts.append("\n".join([DECISIVE, *lines]))
     parts += _capability_lines(plan.workflow.capabilities, state.capabilities)
     if step.user_input:
         asked = UNASKED if state.preferences.never_stops else FOR_THE_USER

@@ -316,7 +316,8 @@ def _unset(
             continue
         one_of = f" Its values: {choices}." if choices else ""
         needed = "decides what follows" if name in plan.decisive else "is shown later on"
-        text = f"Step '{step.id}' must set '{name}', which {needed}.{one_of}"
+        kind = f" ({plan.types[name]})" if name in plan.types else ""
+        text = f"Step '{step.id}' must set '{name}'{kind}, which {needed}.{one_of}"
         example: Json = {name: placeholder(plan, name)}
         yield Blocker(BlockerCode.MISSING_REQUIRED_OUTPUT, ContextKey(name), text, example=example)
 

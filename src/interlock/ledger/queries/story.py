@@ -10,7 +10,6 @@ import msgspec
 from msgspec.structs import replace
 
 from interlock.core.definition.program import Plan
-from interlock.core.definition.prompts import step_prompt
 from interlock.core.engine.gates import question_of
 from interlock.core.engine.settle import awaited
 from interlock.core.run import events as e
@@ -21,6 +20,7 @@ from interlock.core.run.reasons import Blocker
 from interlock.core.run.state import RunState
 from interlock.core.run.surface_policy import POLICIES
 from interlock.core.values import Json
+from interlock.core.variables.sending import Parameters, step_text
 from interlock.ledger.errors import LedgerError
 from interlock.ledger.log.chain import Logged, logged
 from interlock.ledger.log.projection import outputs_of, state_of
@@ -173,7 +173,7 @@ def prompt_of(plan: Plan, state: RunState, need: Awaited) -> str:
     """Return what the agent was asked at a node, rendered with the variables in force there."""
     match need:
         case NeedStep(step=step):
-            return step_prompt(plan, state, step)
+            return step_text(plan, state, step, Parameters())
         case NeedAnswer():
             return question_of(plan, state, need.gate, need.confirms).text
         case NeedInput():

@@ -8,7 +8,7 @@ from typing import assert_never
 import msgspec
 from msgspec import Struct
 
-from interlock.core.definition.prompts import gate_prompt, interpolate, question_text, step_prompt
+from interlock.core.definition.prompts import gate_prompt, interpolate, question_text
 from interlock.core.definition.workflow import TERMINAL
 from interlock.core.engine.decisions import example_decision, waits_for_user
 from interlock.core.engine.gates import question_of
@@ -25,6 +25,7 @@ from interlock.core.run.outcomes import (
 )
 from interlock.core.run.reasons import Blocker
 from interlock.core.values import Json, cut
+from interlock.core.variables.sending import Parameters, sends_only_notes, step_text
 from interlock.ledger.runs.brief import outcome_text
 from interlock.ledger.runs.position import View
 from interlock.ledger.runs.recap import Branches
@@ -98,7 +99,7 @@ def pending_of(view: View) -> Pending | None:
     where = [*rounds(view.plan, view.state)] if view.state.frames else []
     match view.awaited:
         case NeedStep(step=step):
-            prompt = "\n\n".join([*where, step_prompt(view.plan, view.told, step)])
+            prompt = "\n\n".join([*where, step_text(view.plan, view.told, step, Parameters())])
             asks = step.may_confirm and view.state.preferences.guided
             return Pending(step.id, interpolate(step.title, scope), prompt, asks)
         case NeedAnswer(gate=gate):
@@ -254,10 +255,10 @@ def _pending_text(view: View, pending: Pending | None, tokens: Mapping[str, str]
         how = "When done: continue_workflow with output and these tokens; the user confirms it in the inbox."
     elif pending.requireConfirmation:
         how = "When done, ask the user to confirm; then continue_workflow with output and these tokens."
-    elif isinstance(view.awaited, NeedStep) and view.awaited.step.wants_notes:
-        how = "When done: continue_workflow with output.notesMarkdown (what was done) and these tokens."
+    elif isinstance(view.awaited, NeedStep) and sends_only_notes(view.plan, view.told, view.awaited.step):
+        how = "When done: continue_workflow with output.notesMarkdown and these tokens."
     else:
-        how = "When done: continue_workflow with output and these tokens."
+        how = "When done: continue_workflow with that and these tokens."
     if isinstance(view.awaited, NeedStep) and not view.awaited.step.required:
         how += " Without output, the step is passed over."
     if view.blockers:  # the agent has just read the step; what is missing is above

@@ -12,12 +12,12 @@ from msgspec.structs import replace
 from interlock.core.definition.conditions import Scope, holds
 from interlock.core.definition.criteria import failed_checks, requirement
 from interlock.core.definition.program import Plan
-from interlock.core.definition.prompts import step_prompt
 from interlock.core.definition.workflow import AllRules, AnyRule, Criteria, NotRule, Rule, Workflow
 from interlock.core.engine.gates import needs_confirmation
 from interlock.core.patterns import BadPattern, prepare, search
 from interlock.core.run.preferences import Preferences
 from interlock.core.values import Json
+from interlock.core.variables.sending import Parameters, step_text
 from interlock.surfaces.call import Outcome, Reply, RpcError
 from interlock.surfaces.lookup import errors, render
 from interlock.surfaces.lookup.names import Names, dashed, names_of, shown_ids
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from interlock.authoring.library import Library
 
 COMPLETE = "All steps are complete."
+SENT = Parameters(artifacts="output, as JSON", notes="output")
 
 
 def reply(answer: dict[str, Json]) -> Reply:
@@ -144,7 +145,7 @@ def _guidance(workflow: Workflow, offered: Offered) -> dict[str, Json]:
     scope = offered.plan.scope(offered.state.variables)
     hint = step.extra.get("modelHint", step.extra.get("modelTier"))
     return {
-        "prompt": step_prompt(offered.plan, replace(offered.state, preferences=Preferences()), step),
+        "prompt": step_text(offered.plan, replace(offered.state, preferences=Preferences()), step, SENT),
         **({"modelHint": hint} if isinstance(hint, str) else {}),
         "requiresConfirmation": needs_confirmation(offered.plan, offered.state, step),
         "validationCriteria": list(_demands(step.criteria, scope)),

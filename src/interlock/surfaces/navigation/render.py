@@ -20,6 +20,7 @@ from interlock.core.run.notices import GAP_CLOSED, USERS_GAPS
 from interlock.core.run.outcomes import NeedAnswer, NeedInput, NeedLoop, NeedStep
 from interlock.core.run.reasons import Blocker, ContextKey, ContractPointer
 from interlock.core.values import Json, Missing, cut
+from interlock.core.variables.sending import question_ahead
 from interlock.ledger.runs.brief import outcome_text
 from interlock.ledger.runs.position import View
 from interlock.ledger.tokens.slots import slot
@@ -204,8 +205,8 @@ def _offer(situation: Situation, move: Move) -> dict[str, Json]:
         offer["example"] = dict(move.example)
     if move.step is not None and move.step.wants_notes:
         offer["output"] = {"notesMarkdown": "<what was done and found>"}
-    if move.needs:
-        offer["needs"] = [_need(move.step, blocker) for blocker in move.needs]
+    if needs := [*(_need(move.step, blocker) for blocker in move.needs), *_optional_needs(move.step)]:
+        offer["needs"] = needs
     if move.condition:
         offer["condition"] = move.condition
     if move.reads:
@@ -232,10 +233,18 @@ def _need(step: Step | None, blocker: Blocker) -> dict[str, Json]:
         parameter = "output.artifacts"
     else:
         criteria = step.criteria if step is not None else None
-        message = requirement(criteria) if criteria is not None else ""
-        return {"parameter": "output.notesMarkdown", "message": message or blocker.message}
+        message = requirement(criteria) if criteria is not None else "The notes that the step asks for."
+        return {"parameter": "output.notesMarkdown", "message": message}
     need: dict[str, Json] = {"parameter": parameter, "message": blocker.message}
     return need if blocker.example is None else {**need, "example": blocker.example}
+
+
+def _optional_needs(step: Step | None) -> Iterator[Json]:
+    """Yield the artifacts that may come with a step."""
+    for contract in step.contracts if step is not None else ():
+        if not contract.required:
+            message = f"If you have one: an artifact of kind '{contract.artifact}'."
+            yield {"parameter": "output.artifacts", "message": message, "example": contract.shown_example}
 
 
 def _description(situation: Situation, move: Move) -> str:
@@ -243,7 +252,8 @@ def _description(situation: Situation, move: Move) -> str:
     match move.action:
         case "complete_step":
             assert move.step is not None, "an open step comes with its definition"
-            return step_prompt(view.plan, view.told, move.step)
+            ahead = question_ahead(view.plan, view.state, move.step)
+            return "\n\n".join([step_prompt(view.plan, view.told, move.step), *ahead])
         case "respond_to_checkpoint" if move.variables:
             return "Its question shows these variables: send them without option_id, and it is asked."
         case "respond_to_checkpoint" if move.is_decided:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TypeVar
 
 from interlock.core.definition.conditions import Condition, describe
+from interlock.core.definition.criteria import lines_of
 from interlock.core.definition.program import confirmation, gates_of, steered
 from interlock.core.definition.workflow import (
     Action,
@@ -130,11 +131,25 @@ def step_shape(step: Step, gate: str | None = None) -> Shape:
         skill_args=dict(step.skill_args),
         actions=_shapes(step.actions, action_shape),
         triggers=_shapes(step.triggers, _trigger),
-        output=[
-            _present(contractRef=contract.ref, kind=contract.artifact, example=contract.shown_example)
-            for contract in step.contracts
-        ],
+        output=list(_outputs(step)),
     )
+
+
+def _outputs(step: Step) -> Iterator[Shape]:
+    """Write what the output of a step must bring: artifacts by example, names, what notes must satisfy."""
+    for contract in step.contracts:
+        yield _present(
+            contractRef=contract.ref,
+            kind=contract.artifact,
+            required=None if contract.required else False,
+            example=contract.shown_example,
+            schema=dict(contract.schema) if contract.example is None else None,
+        )
+    for name in step.hands_in:
+        if name not in ("notes", "artifacts"):
+            yield {"name": name, "send": "as a variable, in an artifact, or by its name in the notes"}
+    if step.criteria is not None:
+        yield {"notesMustSatisfy": [line.removeprefix("- ") for line in lines_of(step.criteria)]}
 
 
 def _user_input(need: UserInput) -> Shape:

@@ -137,5 +137,6 @@ CASES: dict[str, dict[str, str]] = {
     "IL520": step("prompt: P, checks: [{id: tests, run: §'pytest \"'}]"),
     "IL521": step("prompt: P, checks: [{id: tests, run: §'pytest | tail'}]"),
     "IL522": {"w.yaml": HEAD + "steps:\n  - {id: ask, title: A, prompt: §'Do {{checks.tests}}.'}\n"},
+    "IL523": {"w.yaml": HEAD + "steps:\n  - {id: ask, title: A, prompt: §'Do {{artifacts.report.verdict}}.'}\n"},
     "IL511": step("prompt: P, output: {kind: k, schema: {required: [a]}, example: §{b: 1}}"),
 }  # fmt: skip

@@ -734,6 +734,14 @@ _TABLE: tuple[tuple[str, str, Severity, str, str], ...] = (
         "correct the name, or declare the check",
     ),
     (
+        "IL523",
+        "unknown field of an artifact",
+        "warning",
+        "A text or condition quotes an artifact that no step of the workflow hands in under a contract, or a "
+        "field that the contract does not have. It is shown as not handed in.",
+        "write artifacts.NAME.FIELD with a field of the contract's schema",
+    ),
+    (
         "IL601",
         "unknown name in a scenario",
         "error",

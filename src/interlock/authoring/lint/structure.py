@@ -13,7 +13,7 @@ from interlock.authoring.diagnostics.codes import did_you_mean, one_of
 from interlock.authoring.lint.contradictions import contradicts
 from interlock.authoring.lint.possible_values import check_possible_values
 from interlock.authoring.lint.value_types import check_value_types
-from interlock.authoring.lint.variables import check_variables
+from interlock.authoring.lint.variables import check_reserved, check_variables
 from interlock.authoring.text.locations import SourceLocation
 from interlock.core.definition.conditions import Condition, describe
 from interlock.core.definition.program import LOOP_CONTROL, steering_steps
@@ -37,6 +37,7 @@ def lint(workflow: Workflow, head: SourceLocation, draft: CompileDraft) -> None:
         linter.check_items(activity)
         linter.check_unreachable_items(activity)
     check_variables(workflow, head, draft)
+    check_reserved(workflow, head, draft)
     check_value_types(workflow, head, draft)
     check_possible_values(workflow, head, draft)
 

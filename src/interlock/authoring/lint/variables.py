@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import itertools
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from interlock.authoring.compile.items import CompileDraft
 from interlock.authoring.diagnostics.codes import did_you_mean
 from interlock.authoring.text.locations import SourceLocation
 from interlock.core.definition.conditions import Condition, variables_of
-from interlock.core.definition.expressions import CHECKS, RESERVED
+from interlock.core.definition.expressions import ARTIFACTS, CHECKS, RESERVED, artifact_name
 from interlock.core.definition.prompts import text_of
 from interlock.core.definition.workflow import Gate, Item, Loop, Step, Workflow, walk
 
@@ -45,7 +46,7 @@ def check_variables(workflow: Workflow, head: SourceLocation, draft: CompileDraf
             draft.report.add("IL519", f"the name '{name}' is reserved", location)
     reported: set[str] = set()
     for name, location in _uses(workflow, head, draft):
-        if name in reported:
+        if name in reported or name in RESERVED:
             continue
         if workflow.variables and name not in declared:
             reported.add(name)
@@ -58,17 +59,37 @@ def check_variables(workflow: Workflow, head: SourceLocation, draft: CompileDraf
             reported.add(name)
             message = f"nothing declares, sets or mentions the variable '{name}'"
             draft.report.add("IL507", message, location, did_you_mean(name, set_names))
-    checks = {check.id for check in workflow.checks()}
     for expression, location in _shown(workflow, draft):
-        name, _, member = expression.partition(".")
-        if name == CHECKS:
-            if member not in checks:
-                text = f"{{{{{expression}}}}}: there is no check '{member}'"
-                draft.report.add("IL522", text, location, did_you_mean(member, checks))
-            continue
-        if name not in known:
+        name = expression.partition(".")[0]
+        if name not in (*known, *RESERVED):
             message = f"{{{{{expression}}}}}: nothing declares, sets or mentions the variable '{name}'"
             draft.report.add("IL513", message, location, did_you_mean(name, declared | set_names))
+
+
+def check_reserved(workflow: Workflow, head: SourceLocation, draft: CompileDraft) -> None:
+    """Report checks and fields of artifacts that are quoted, and that no step has."""
+    fields = set(_artifact_fields(workflow))
+    known = {CHECKS: ("IL522", {check.id for check in workflow.checks()}), ARTIFACTS: ("IL523", fields)}
+    read = (
+        (path, location)
+        for condition, location in located_conditions(workflow, head, draft)
+        for path in variables_of(condition)
+    )
+    for path, location in itertools.chain(_shown(workflow, draft), read):
+        name, _, member = path.partition(".")
+        if name in known and member not in known[name][1]:
+            code, members = known[name]
+            text = f"'{path}': the workflow has no '{member}' among its {name}"
+            draft.report.add(code, text, location, did_you_mean(member, members))
+
+
+def _artifact_fields(workflow: Workflow) -> Iterator[str]:
+    """Yield the fields of the artifacts that steps hand in, as texts quote them: `report.verdict`."""
+    for activity in workflow.activities:
+        for contract in (contract for step in activity.steps() for contract in step.contracts):
+            fields = contract.schema.get("properties")
+            for field in fields if isinstance(fields, Mapping) else ():
+                yield f"{artifact_name(contract.artifact)}.{field}"
 
 
 def _shown(workflow: Workflow, draft: CompileDraft) -> Iterator[tuple[str, SourceLocation]]:

@@ -13,8 +13,8 @@ from typing import TypeAlias
 from msgspec import Struct
 from msgspec.structs import replace
 
-from interlock.core.definition.conditions import Condition, Scope, holds, tests_of
-from interlock.core.definition.expressions import root
+from interlock.core.definition.conditions import Condition, Scope, holds, tests_of, variables_of
+from interlock.core.definition.expressions import ARTIFACTS, root
 from interlock.core.definition.workflow import (
     Activity,
     Contract,
@@ -31,6 +31,7 @@ from interlock.core.values import Json, Variables
 END = "end"
 ENTRANCE = "choose-activity"
 LOOP_CONTROL = "wr.loop_control"
+NOT_HANDED_IN = "not handed in"
 
 
 class DoStep(Struct, frozen=True):
@@ -89,7 +90,11 @@ class Plan:
 
     def __init__(self, workflow: Workflow) -> None:
         self.workflow = workflow
-        self.defaults = workflow.defaults()
+        self.quoted = _quoted(workflow)
+        unquoted: dict[str, Json] = {
+            name: dict.fromkeys(fields, NOT_HANDED_IN) for name, fields in self.quoted.items()
+        }
+        self.defaults = {**workflow.defaults(), **({ARTIFACTS: unquoted} if unquoted else {})}
         self.types = {known.name: known.type for known in workflow.variables if known.typed}
         self._programs: dict[str, Program] = {}
 
@@ -201,6 +206,19 @@ class Plan:
             if mode.defaults and scope.value(mode.activation_variable) is True:
                 scope = Scope(variables, {**scope.defaults, **mode.defaults})
         return scope
+
+
+def _quoted(workflow: Workflow) -> dict[str, set[str]]:
+    """Return the fields of artifacts that texts and conditions quote, by artifact."""
+    items = (item for activity in workflow.activities for item in walk(activity.items))
+    read = (variables_of(condition) for condition in _conditions(workflow))
+    quoted: dict[str, set[str]] = {}
+    for path in itertools.chain(*(item.shown_paths() for item in items), *read):
+        base, _, member = path.partition(".")
+        name, _, field = member.partition(".")
+        if base == ARTIFACTS and field:
+            quoted.setdefault(name, set()).add(field)
+    return quoted
 
 
 def _conditions(workflow: Workflow) -> Iterator[Condition | None]:

@@ -179,7 +179,7 @@ def _close_step(draft: Draft, settled: RunState, need: NeedStep, ack: Acknowledg
         text = f"Nothing was written down about step '{need.step.id}'."
         draft.record(e.GapRecorded("warning", "unexpected", "no_notes", text, need.key))
     digest = ack.output.digest if draft.state.frames else ""
-    complete(draft, need, digest, verdict.handed_in, claimed=False)
+    complete(draft, need, digest, verdict, claimed=False)
     _report_confirmation(draft, need.step, ack)
     return draft.decided()
 
@@ -262,10 +262,8 @@ def _members(artifact: Mapping[str, Json], name: str) -> list[Mapping[str, Json]
     return [gap for gap in members if isinstance(gap, Mapping)] if isinstance(members, (list, tuple)) else []
 
 
-def complete(
-    draft: Draft, need: NeedStep, output: str, brought: tuple[str, ...] = (), *, claimed: bool
-) -> None:
-    """Record that the step is done, with what its actions write and what was `brought` for it.
+def complete(draft: Draft, need: NeedStep, output: str, verdict: Verdict, *, claimed: bool) -> None:
+    """Record that the step is done, with what its actions write and what was handed in for it.
 
     `output` is the digest of what must not be recorded again (rule 14); empty if nothing came, or nothing
     new, or if the step is acknowledged outside loops, where it is done only once a visit.
@@ -273,7 +271,10 @@ def complete(
     assert draft.state.activity is not None
     following = draft.plan.program(draft.state.activity).after(f"step:{need.step.id}")
     sets = sets_of(draft.plan, draft.state, need.step.actions)
-    draft.record(e.StepCompleted(need.key, need.step.id, following, claimed, sets, output, brought))
+    brought, artifacts = verdict.handed_in, verdict.quoted
+    draft.record(
+        e.StepCompleted(need.key, need.step.id, following, claimed, sets, output, brought, artifacts)
+    )
     draft.write_by(need.step)
     _notice_omissions(draft, need.step)
 

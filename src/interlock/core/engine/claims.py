@@ -16,7 +16,7 @@ from interlock.core.engine.decisions import inbox_only, reports, resolved, undec
 from interlock.core.engine.draft import Draft
 from interlock.core.engine.gates import FoundGate, found_at, loops_around, question_of, round_of
 from interlock.core.engine.loops import ended_loop, goes_by
-from interlock.core.engine.requirements import Verdict, examine
+from interlock.core.engine.requirements import NOTHING_LACKS, Verdict, examine
 from interlock.core.engine.settle import consequences, next_event
 from interlock.core.run import events as e
 from interlock.core.run.commands import (
@@ -207,7 +207,7 @@ class Walk:
         draft.record(*verdict.ran, *draft.put(verdict.answers), *learned(output), *verdict.gaps)
         take_gaps(draft, output)
         digest = claim.digest if claim is not None else ""
-        complete(draft, need, digest, verdict.handed_in, claimed=True)
+        complete(draft, need, digest, verdict, claimed=True)
         return None
 
     def _lacks(self, need: NeedStep, verdict: Verdict) -> Refusal | None:
@@ -298,7 +298,7 @@ class Outlook(Walk):
 
     def _lacks(self, need: NeedStep, verdict: Verdict) -> None:
         self.missing += (_unclaimable(need, blocker) for blocker in verdict.stopping)
-        complete(self.draft, need, "", claimed=True)
+        complete(self.draft, need, "", NOTHING_LACKS, claimed=True)
 
 
 class ClaimedOutputs(Struct, frozen=True):

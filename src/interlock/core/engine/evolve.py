@@ -27,7 +27,7 @@ from interlock.core.run.state import (
     question_path,
 )
 from interlock.core.values import Variables, cut, merged
-from interlock.core.variables.check_results import with_result
+from interlock.core.variables.reserved import with_artifacts, with_result
 
 MOST_REMARK = 2048
 MOST_GAPS = 50
@@ -123,7 +123,7 @@ def _completed(state: RunState, event: e.StepCompleted) -> RunState:
         state = _with_report(state, event.step, event.output, claimed=event.claimed)
     elif event.claimed and event.step not in (*state.reported, *state.unreported):
         state = replace(state, unreported=(*state.unreported, event.step))
-    return _with(state, event.sets)
+    return _with(state, {**with_artifacts(state.variables, event.artifacts), **event.sets})
 
 
 def _with_report(state: RunState, step: str, output: str, *, claimed: bool) -> RunState:

@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from interlock.core.definition.conditions import Scope
 from interlock.core.definition.criteria import failed_checks, requirement
-from interlock.core.definition.expressions import root, variables_in
+from interlock.core.definition.expressions import artifact_name, root, variables_in
 from interlock.core.definition.program import Plan, confirmation
 from interlock.core.definition.prompts import choices_of, question_text, text_of
 from interlock.core.definition.workflow import Capability, Contract, Step, UserInput
@@ -75,8 +75,9 @@ class Verdict(Struct, frozen=True):
     """Reasons that stop the step, reasons that are only disclosed, and the user's answers that it needs.
 
     `unanswered` are the questions that stop it, where nothing else does; `handed_in` is what came of that
-    which the step requires: kinds of artifacts, and names. `ran` are the checks that were run for it,
-    `unchecked` those that must run before it is known whether it is done.
+    which the step requires: kinds of artifacts, and names; `quoted` is what texts show of these artifacts.
+    `ran` are the checks that were run for it, `unchecked` those that must run before it is known whether it
+    is done.
     """
 
     stopping: tuple[Blocker, ...] = ()
@@ -84,6 +85,7 @@ class Verdict(Struct, frozen=True):
     answers: tuple[e.GateResolved, ...] = ()
     unanswered: tuple[Unanswered, ...] = ()
     handed_in: tuple[str, ...] = ()
+    quoted: Mapping[str, Mapping[str, Json]] = {}
     ran: tuple[e.CheckRan, ...] = ()
     unchecked: tuple[DueCheck, ...] = ()
 
@@ -154,6 +156,7 @@ def examine(
         own.answers,
         () if stopping else own.unanswered,
         tuple(_handed_in(step, output, known)),
+        _quoted(plan, step, output),
         ran,
     )
 
@@ -304,6 +307,20 @@ def _handed_in(step: Step, output: Output, known: Collection[str]) -> Iterator[s
         if contract.required and any(_belongs(artifact, contract) for artifact in output.artifacts):
             yield contract.artifact
     yield from (name for name in step.hands_in if _hands_in(name, output, known))
+
+
+def _quoted(plan: Plan, step: Step, output: Output) -> dict[str, Mapping[str, Json]]:
+    """Return what texts quote of the step's artifacts; one that was not accepted has no fields."""
+    quoted: dict[str, Mapping[str, Json]] = {}
+    for contract in step.contracts:
+        name = artifact_name(contract.artifact)
+        if (fields := plan.quoted.get(name)) is None:
+            continue
+        of_kind = (artifact for artifact in output.artifacts if _belongs(artifact, contract))
+        accepted = [artifact for artifact in of_kind if not _errors(contract, artifact)]
+        last = accepted[-1] if accepted else {}
+        quoted[name] = {field: last[field] for field in sorted(fields) if field in last}
+    return quoted
 
 
 def _unset(

@@ -16,7 +16,7 @@ from interlock.core.run.polls import Poll
 from interlock.core.run.preferences import Autonomy, DecisionPolicy, Enforcement, Preferences, SessionTerms
 from interlock.core.run.state import LastCheck, LoopDecision, Status
 from interlock.core.values import Json, Variables, merged
-from interlock.core.variables.check_results import with_result
+from interlock.core.variables.reserved import with_artifacts, with_result
 
 MOST_GAPS = 50  # whose numbers are remembered; older ones cannot be resolved
 
@@ -160,7 +160,8 @@ def learn(audit: Audit, event: e.Event) -> Audit:
             left_out = {**audit.left_out, **unanswered}
             return _set(replace(left, path=(*audit.path, event.activity), left_out=left_out), event.sets)
         case e.StepCompleted():
-            return _set(replace(audit, next=event.next), event.sets)
+            artifacts = with_artifacts(audit.variables, event.artifacts)
+            return _set(replace(audit, next=event.next), {**artifacts, **event.sets})
         case e.StepSkipped():
             return replace(audit, next=event.next)
         case e.QuestionShown():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from interlock.core.definition.conditions import holds
+from interlock.core.definition.expressions import artifact_name
 from interlock.core.definition.program import DoStep
 from interlock.core.definition.workflow import Step
 from interlock.core.guard import checking, writing
@@ -53,3 +54,6 @@ def _outputs(hearing: Hearing, step: Step, event: e.StepCompleted) -> Verdict:
         hearing.audit.applied.never_stops and ("missing_required_output", event.key) in hearing.gaps
     ):
         yield I5(f"step '{event.key}' is completed without {', '.join(missing)}")
+    handed_in = {artifact_name(contract.artifact) for contract in step.contracts}
+    if any(fields for name, fields in event.artifacts.items() if name not in handed_in):
+        yield I5(f"step '{event.key}' hands in an artifact that it has no contract for")

@@ -84,6 +84,7 @@ class StepCompleted(RunEvent, frozen=True, tag="step_completed"):
     sets: Mapping[str, Json] = {}
     output: str = ""  # the digest of what came with a claim, or for a round of a loop
     brought: tuple[str, ...] = ()  # what came of that which the step requires: kinds of artifacts, names
+    artifacts: Mapping[str, Mapping[str, Json]] = {}  # what texts quote of the artifacts that it handed in
 
 
 class StepReported(RunEvent, frozen=True, tag="step_reported"):

@@ -16,7 +16,7 @@ import yaml
 from interlock.authoring.library import BUNDLED, Library, Loaded
 from interlock.authoring.simulate.scenarios import run_file
 from interlock.core.definition.conditions import variables_of
-from interlock.core.definition.expressions import CHECKS
+from interlock.core.definition.expressions import RESERVED
 from interlock.core.definition.program import Plan
 from interlock.core.definition.workflow import Gate, Item, Loop, Step, Workflow, walk
 from interlock.core.json_schema import violations
@@ -145,7 +145,7 @@ def test_every_declared_variable_is_read(name: str) -> None:
 def test_every_variable_read_is_declared_or_belongs_to_a_loop(name: str) -> None:
     declared = {variable.name for variable in compiled(name).variables}
     loops = [item for item in items(name) if isinstance(item, Loop)]
-    assert read_variables(name) - {CHECKS} <= declared | {loop.item_var or "" for loop in loops}
+    assert read_variables(name) - {*RESERVED} <= declared | {loop.item_var or "" for loop in loops}
 
 
 @every

@@ -49,7 +49,7 @@ def test_always_taking_the_first_choice_ends(workflow_id: str) -> None:
 
 
 def test_the_answers_of_a_gate_are_its_options_with_their_effects() -> None:
-    walk = walk_through(bundled("wr.small_task"), [1, 1, 1, 1])
+    walk = walk_through(bundled("wr.small_task"), [1, 1, 1])
     assert isinstance(walk.items[-1].reached.awaited, NeedAnswer)
     assert [(choice.label, choice.effect) for choice in walk.choices] == [
         ("Accept", "verdict = accepted"),
@@ -59,6 +59,6 @@ def test_the_answers_of_a_gate_are_its_options_with_their_effects() -> None:
 
 
 def test_rework_goes_round_the_loop_again() -> None:
-    walk = walk_through(bundled("wr.small_task"), [1, 1, 1, 1, 2])
+    walk = walk_through(bundled("wr.small_task"), [1, 1, 1, 2])
     assert [item.chosen for item in walk.items[-2:]] == ["Rework", ""]
     assert walk.items[-1].reached.state.frames[0].iteration == 1

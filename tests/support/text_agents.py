@@ -1,7 +1,9 @@
 """Agents that know only the text of each answer, as a model does, and walk any workflow to its end.
 
 One that is `forgetful` loses everything at every third call but what its user can say: the goal. At execution
-it searches for its work itself; elsewhere the user runs the prompt `resume`, whose text names a token.
+it searches for its work itself; elsewhere the user runs the prompt `resume`, whose text names a token. Where
+a `person` decides, forms are filled in at once; what waits in the inbox is decided when a call has returned,
+and the agent is then told to go on.
 """
 
 from __future__ import annotations
@@ -16,13 +18,14 @@ from typing import Any
 import toon_format
 from msgspec import Struct
 
-from interlock.surfaces.call import Call, Reply
+from interlock.surfaces.call import Call, Client, Elicit, Reply
 from interlock.surfaces.execution import ExecutionSurface
 from interlock.surfaces.gated import GatedSurface
 from interlock.surfaces.ledger_surface import LedgerSurface
 from interlock.surfaces.navigation import NavigationSurface
 from interlock.surfaces.session import SessionSurface
 from interlock.surfaces.tool import call_tool
+from support.persons import Person
 
 MOST_CALLS = 600
 WORDY = "did what it said, because of requirements; tests; edge cases "
@@ -39,6 +42,7 @@ class TextAgent(ABC):
         *,
         forgetful: bool = False,
         inputs: Mapping[str, Any] | None = None,
+        person: Person | None = None,
     ) -> None:
         self.surface = surface
         self.workflow_id = workflow_id
@@ -46,6 +50,7 @@ class TextAgent(ABC):
         self.inputs = {"goal": goal, **(inputs or {})}
         self.forgetful = forgetful
         self.answers: list[str] = []
+        self.person = person
         self.seen: Counter[str] = Counter()
         self.sent: list[Any] = []
         self.kinds: dict[str, str] = {}
@@ -55,8 +60,13 @@ class TextAgent(ABC):
         text = self.begin()
         while not self.has_ended(text):
             assert self.calls < MOST_CALLS, text
-            text = self.remember() if self.forgetful and self.calls % 3 == 0 else self.go_on(text)
+            is_lost = self.forgetful and self.calls % 3 == 0
+            text = self.remember() if is_lost or self.has_been_decided() else self.go_on(text)
         return text
+
+    def has_been_decided(self) -> bool:
+        """Let the person decide what waits in the inbox; say whether anything did."""
+        return self.person is not None and self.person.decide()
 
     def offered(self, examples: list[Any]) -> list[Any]:
         """Return the examples of a refusal, none of which was just sent: an example passes (rule 31).
@@ -83,11 +93,21 @@ class TextAgent(ABC):
         given = {name: value for name, value in arguments.items() if value is not None}
         for field in given.keys() & {"context", "variables", "initial_variables"}:
             given[field] = {name: self.typed(name, value) for name, value in given[field].items()}
-        reply = call_tool(self.surface, tool, given, Call())
+        reply = self._asking(tool, given, Call(Client(can_elicit=self.person is not None)))
         assert isinstance(reply, Reply), reply
         self.answers.append(reply.text)
         self.kinds.update(re.findall(r"'([\w-]+)' is not taken: it is declared as (\w+)", reply.text))
         return reply.text
+
+    def _asking(self, tool: str, given: dict[str, Any], call: Call) -> object:
+        """Make a call, with the forms that it is held up by."""
+        reply = call_tool(self.surface, tool, given, call)
+        while isinstance(reply, Elicit):
+            assert self.person is not None, reply
+            answers = {**call.answers, **self.person.fill_in(reply)}
+            call = Call(call.client, answers, reply.state)
+            reply = call_tool(self.surface, tool, given, call)
+        return reply
 
     def typed(self, name: str, value: Any) -> Any:
         """Return a value of the type that the server has said a variable has."""

@@ -11,11 +11,14 @@ import pytest
 from interlock.authoring.library import BUNDLED, Library
 from interlock.authoring.sources.sources import Source
 from interlock.core.run.commands import Terms
+from interlock.core.run.preferences import DecisionPolicy
 from support.corpus import needs_corpus
 from support.harness import Bench, compile_cache, gate, steps, workflow
 from support.paths import CORPUS
+from support.persons import Person
 from support.text_agents import AGENTS
 
+DECIDING: tuple[DecisionPolicy, ...] = ("agent", "auto", "client", "user")
 FOLDERS = [CORPUS / name for name in ("activities", "steps", "steps-v1")]
 
 
@@ -36,19 +39,39 @@ def cases() -> Iterator[Any]:
             yield pytest.param(folder, entry.id, id=f"{folder.name}-{entry.id}")
 
 
-def walk_twice(bench: Bench, surface: str, workflow_id: str, folder: Path | None = None) -> None:
-    """Walk a workflow with an agent that remembers, then with one that finds its own work by its goal."""
-    ledger = bench.ledger(terms=Terms(min_response_ms=0))
+def walk_twice(
+    bench: Bench,
+    surface: str,
+    workflow_id: str,
+    folder: Path | None = None,
+    decisions: DecisionPolicy = "agent",
+) -> list[str]:
+    """Walk a workflow with an agent that remembers, then with one that finds its own work by its goal.
+
+    Return the questions that a person was asked, none of which has a hole.
+    """
+    ledger = bench.ledger(terms=Terms(decisions, min_response_ms=0))
     ledger.library = Library([BUNDLED, *([mounted(folder)] if folder else [])], compile_cache())
     agent, tools = AGENTS[surface]
-    agent(tools(ledger), workflow_id, "walrus").walk()
-    agent(tools(ledger), workflow_id, "pelican", forgetful=True).walk()
+    person = None
+    if decisions != "agent":
+        person = Person(ledger, reads_inbox=decisions in ("client", "user"))
+    agent(tools(ledger), workflow_id, "walrus", person=person).walk()
+    agent(tools(ledger), workflow_id, "pelican", forgetful=True, person=person).walk()
+    return person.asked if person is not None else []
 
 
 @pytest.mark.parametrize("surface", AGENTS)
 @pytest.mark.parametrize("workflow_id", ["wr.small_task", "wr.release", "work-packages"])
 def test_an_agent_that_reads_only_the_text_finishes(bench: Bench, workflow_id: str, surface: str) -> None:
     walk_twice(bench, surface, workflow_id)
+
+
+@pytest.mark.parametrize("decisions", DECIDING)
+@pytest.mark.parametrize("surface", AGENTS)
+def test_a_person_is_asked_in_whole_questions(bench: Bench, surface: str, decisions: DecisionPolicy) -> None:
+    asked = walk_twice(bench, surface, "wr.bug_investigation", None, decisions)
+    assert bool(asked) == (decisions != "agent")
 
 
 LEVELS = {"id": "quality", "dimensions": [{"id": "depth", "levels": ["high", "low"]}]}
@@ -100,9 +123,11 @@ def test_an_agent_is_told_all_that_it_must_send(bench: Bench, surface: str, writ
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("decisions", DECIDING)
 @pytest.mark.parametrize("surface", AGENTS)
 @pytest.mark.parametrize(("folder", "workflow_id"), list(cases()))
 def test_every_workflow_is_finished_by_its_text(
-    bench: Bench, folder: Path | None, workflow_id: str, surface: str
+    bench: Bench, folder: Path | None, workflow_id: str, surface: str, decisions: DecisionPolicy
 ) -> None:
-    walk_twice(bench, surface, workflow_id, folder)
+    """Whoever decides: the agent reports, a person fills in forms, or a person answers in the inbox."""
+    walk_twice(bench, surface, workflow_id, folder, decisions)

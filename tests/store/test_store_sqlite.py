@@ -654,6 +654,7 @@ def test_no_call_reads_a_whole_session(tmp_path: Path) -> None:
         connection = reader._connection  # type: ignore[attr-defined]
         connection.exec_trace = note
         reader.load("sess_a", node=0, attempt=1)
+        reader.children("sess_a", 0)
         reader.path("sess_a", 0, 10)
         reader.notes("sess_a", [0, 1])
         list(reader.blocked("sess_a", [0, 1]))
@@ -665,6 +666,23 @@ def test_no_call_reads_a_whole_session(tmp_path: Path) -> None:
     assert not [plan for plan in plans if plan.endswith("(session_id=?)") and "sessions" not in plan]
     assert not [plan for plan in plans if plan.startswith("SCAN") and plan != "SCAN path"]
     store.close()
+
+
+def test_an_advance_takes_at_most_ten_statements(tmp_path: Path) -> None:
+    bench = Bench(tmp_path)
+    steps = [{"id": f"step-{number}", "title": "Step", "prompt": "Do it."} for number in range(9)]
+    bench.write({"id": "p.steps", "name": "Steps", "description": "Steps.", "version": "1", "steps": steps})
+    agent = bench.agent()
+    agent.start("p.steps")
+    agent.ack("Done.")
+    asked: list[object] = []
+    for connection in apsw.connections():
+        connection.trace_v2(apsw.SQLITE_TRACE_STMT, asked.append)
+    agent.ack("Done.")
+    for connection in apsw.connections():
+        connection.trace_v2(0)
+    assert 0 < len(asked) <= 10
+    bench.close()
 
 
 def test_a_store_whose_file_was_replaced_by_a_damaged_one_says_so_until_a_sound_one_is_there(

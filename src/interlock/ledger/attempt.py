@@ -142,7 +142,7 @@ class Attempt:
         else:
             cause: Cause = "non_tip_advance" if position.loaded.branches else "advanced"
             held = POLICIES[surface].exits == "claimed" and decided.state.open is not None
-            child = commit.add_node(run, node, decided.events, cause, decided.awaited, held=held)
+            child = commit.add_node(run, node, decided, cause, held=held)
             self._give_title(commit, decided.state)
         if trace is not None:
             commit.add(trace, run=run)
@@ -198,9 +198,8 @@ class Attempt:
         if changed:
             need = awaited(self.plan, state, POLICIES[position.run.surface])
             held = POLICIES[position.run.surface].exits == "claimed" and state.open is not None
-            self.node = commit.add_node(
-                run, position.node.node, events, "advanced", need, leads=position.is_tip, held=held
-            )
+            passed = Decided(tuple(events), state, need)
+            self.node = commit.add_node(run, position.node.node, passed, leads=position.is_tip, held=held)
             self._give_title(commit, state)
         self.positions.append(self._finished(commit))
 

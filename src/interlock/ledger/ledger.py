@@ -209,7 +209,7 @@ class Ledger(Positions):
         decided = self._started(
             plan, loaded, context, policy, commit.now, began, activity, passed or Passed()
         )
-        node = commit.add_node(number, None, decided.events, "started", decided.awaited)
+        node = commit.add_node(number, None, decided, "started")
         session, notices = commit.rows.session, decided.notices.plus(_legacy(loaded))
         if parent is not None and passed is None:
             where, child = parent.state.activity or "none", loaded.workflow.id

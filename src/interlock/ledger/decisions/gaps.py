@@ -49,9 +49,7 @@ def resolve_gap(
         raise LedgerError("CONFLICT", message, "Nothing can be resolved in it.")
     commit = Commit(position.rows(), ledger.principal, ledger.clock())
     held, head = decided.state.open is not None, position.session
-    commit.add_node(
-        position.run.run, position.node.node, decided.events, "advanced", decided.awaited, held=held
-    )
+    commit.add_node(position.run.run, position.node.node, decided, held=held)
     if head.head_run is not None and head.head_run != position.run.run and head.head_node is not None:
         commit.add(HeadMoved(head.head_run, head.head_node), run=head.head_run)
     ledger.append(commit.finish())

@@ -275,7 +275,7 @@ def _approve(
         raise LedgerError("VALIDATION_ERROR", message, question.decide.text)
     is_resolved = any(isinstance(event, GateResolved) for event in decided.events)
     if is_resolved:
-        commit.add_node(position.run.run, position.node.node, decided.events, "advanced", decided.awaited)
+        commit.add_node(position.run.run, position.node.node, decided)
     for event in decided.events if not is_resolved else ():
         commit.add(event, run=position.run.run, node=position.node.node)
     _announce(commit, position, question, option, channel)
@@ -374,6 +374,6 @@ def _resolve(
     if isinstance(decided, Refusal):
         message = f"'{question.id}' in session {question.ref} cannot be answered now ({decided.code.value})."
         raise LedgerError("CONFLICT", message, "See `interlock inbox`.")
-    commit.add_node(position.run.run, position.node.node, decided.events, "advanced", decided.awaited)
+    commit.add_node(position.run.run, position.node.node, decided)
     _announce(commit, position, question, option, channel)
     ledger.append(commit.finish())

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from hashlib import sha256
 
 from msgspec.structs import replace
 
 from interlock.core.message import Occasion
-from interlock.core.run.events import Event
 from interlock.core.run.notices import Notice
-from interlock.core.run.outcomes import Awaited, NeedAnswer, NeedInput, NeedStep
+from interlock.core.run.outcomes import Awaited, Decided, NeedAnswer, NeedInput, NeedStep
 from interlock.core.run.output import Output, within_budget
 from interlock.core.run.reasons import Blocker
 from interlock.core.values import Json
@@ -67,20 +66,20 @@ class Commit:
         self,
         run: int,
         parent: int | None,
-        events: Iterable[Event],
-        cause: Cause,
-        awaited: Awaited,
+        decided: Decided,
+        cause: Cause = "advanced",
         *,
         leads: bool = True,
         held: bool = False,
     ) -> int:
-        """Record the events and the step node that they lead to."""
+        """Record the events of a command and the step node that they lead to."""
         node = self._next_node
         self._next_node += 1
-        for event in events:
+        for event in decided.events:
             self.add(event, run=run, node=node)
+        self.rows.decided[node] = decided.state
         edge: EdgeKind = "root" if parent is None else "acked_step"
-        created = NodeCreated(node, parent, edge, cause, awaiting(awaited), leads, held)
+        created = NodeCreated(node, parent, edge, cause, awaiting(decided.awaited), leads, held)
         self.add(created, run=run, node=node)
         return node
 

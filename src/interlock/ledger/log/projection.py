@@ -157,6 +157,7 @@ class Rows:
         self.runs: dict[int, RunRow] = {}
         self.nodes: dict[int, NodeRow] = {}
         self.states: dict[int, RunState] = {}
+        self.decided: dict[int, RunState] = {}  # what a command has led to, under its own mode
         self.audits: dict[int, Audit] = {}
         self.blocked: dict[int, list[BlockedRow]] = {}
         self.notes: dict[int, list[int]] = {}
@@ -359,7 +360,9 @@ def _create_node(rows: Rows, created: NodeCreated, logged: Logged) -> None:
     known = rows.audits[parent.node] if parent else Audit()
     before, known = with_run_wide(before, known, rows.runs[logged.run])
     events = rows.release(created.node)
-    state, audit = evolved(before, events), learned(known, events)
+    state, audit = rows.decided.get(created.node), learned(known, events)
+    if state is None or state.preferences != before.preferences:  # not of a call, or of a tighter process
+        state = evolved(before, events)
     _keep_run_wide(rows, logged.run, state)
     body, outputs = _stored_state(state, audit), rows.take_outputs()
     is_step = created.edge != "checkpoint"

@@ -106,7 +106,7 @@ def _take(ledger: Ledger, position: Position, gate: Gate) -> None:
     decided = position.decide_unasked(taken)
     if isinstance(decided, Refusal):
         return
-    commit.add_node(position.run.run, position.node.node, decided.events, "advanced", decided.awaited)
+    commit.add_node(position.run.run, position.node.node, decided)
     ledger.append(commit.finish())
 
 

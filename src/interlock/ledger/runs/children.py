@@ -87,7 +87,7 @@ def given_up(positions: Positions, position: Position, command: AbandonRun) -> l
         return decided
     run, head = position.run.run, position.session
     commit = Commit(position.rows(), positions.principal, command.now)
-    commit.add_node(run, position.node.node, decided.events, "advanced", decided.awaited)
+    commit.add_node(run, position.node.node, decided)
     if head.head_run is not None and head.head_run != run and head.head_node is not None:
         commit.add(HeadMoved(head.head_run, head.head_node), run=head.head_run)
     return [commit.finish(), *abandoned_below(positions, position, decided, command.now)]
@@ -128,7 +128,7 @@ def _recorded(position: Position, command: Command, principal: str, now: int, ke
     commit = Commit(position.rows(), principal, now)
     held = decided.state.open is not None
     run, node = position.run.run, position.node.node
-    commit.add_node(run, node, decided.events, "advanced", decided.awaited, held=held)
+    commit.add_node(run, node, decided, held=held)
     return commit.finish(key)
 
 

@@ -6,10 +6,12 @@ A few rows that no index orders are sorted here: a sorter of SQLite's takes long
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
 from operator import attrgetter
 from typing import Any
 
 import apsw
+from msgspec import Struct
 from msgspec.json import encode
 from msgspec.structs import astuple, replace
 
@@ -25,7 +27,6 @@ from interlock.store.portable_sql import (
     COMMIT,
     COMMONLY_OBSERVED,
     FOUND_BY,
-    HANDLE,
     LAST_CHARACTER,
     LATEST,
     MATCHES,
@@ -45,11 +46,11 @@ from interlock.store.protocol import (
     BlockedRow,
     Changes,
     CommitRow,
-    HandleRow,
     LoadedRows,
     ModeRow,
     NodeRow,
     Recorded,
+    RunRow,
     SearchRow,
     SessionFilter,
     SessionRow,
@@ -59,7 +60,15 @@ from interlock.store.protocol import (
     TraceRow,
 )
 from interlock.store.sqlite.schema import TIPS
-from interlock.store.sqlite.stored_form import DECODERS, content_body, deflated, stored_content, summed
+from interlock.store.sqlite.stored_form import (
+    DECODERS,
+    content_body,
+    deflated,
+    node_row,
+    session_row,
+    stored_content,
+    summed,
+)
 from interlock.store.sqlite.witness import Head
 
 NOT_IN_STRINGS = {ord('"'): " ", 0: " "}
@@ -92,8 +101,28 @@ PATH = (
     " JOIN nodes AS above ON above.session_id = ?1 AND above.node = path.parent LIMIT ?3)"
     f" SELECT {columns_of(NodeRow, **dict.fromkeys(NOT_ON_PATH, EMPTY))} FROM path"
 )
-MODE_AT = "SELECT preferences FROM modes WHERE session_id = ? AND node = ? ORDER BY event_index DESC LIMIT 1"
 DECISIONS = COMMIT + " WHERE session_id = ? AND key BETWEEN ? AND ?"
+LOAD = (  # all that a command needs of a node on which nothing hangs yet, in one statement
+    f"SELECT {columns_of(SessionRow, prefix='s.')}, {{agent}}, {columns_of(CommitRow, prefix='c.')},"
+    " (SELECT digest FROM commits WHERE session_id = s.session_id AND last < c.last"
+    " ORDER BY last DESC LIMIT 1),"
+    f" {columns_of(NodeRow, prefix='n.', response=EMPTY)}, {columns_of(RunRow, prefix='r.')},"
+    " (SELECT preferences FROM modes WHERE session_id = s.session_id AND node = n.node"
+    " ORDER BY event_index DESC LIMIT 1),"
+    " EXISTS (SELECT 1 FROM nodes WHERE session_id = s.session_id AND parent = n.node),"
+    " EXISTS (SELECT 1 FROM blocked WHERE session_id = s.session_id AND node = n.node),"
+    " EXISTS (SELECT 1 FROM commits WHERE session_id = s.session_id"
+    " AND key BETWEEN 'decision:' || n.node || ':' AND 'decision:' || n.node || ';')"
+    " FROM {source}"
+    " LEFT JOIN commits AS c ON c.session_id = s.session_id"
+    " AND c.last = (SELECT max(last) FROM commits WHERE session_id = s.session_id AND last >= 0)"
+    " LEFT JOIN nodes AS n ON n.session_id = s.session_id AND n.node = coalesce(?2, s.head_node)"
+    " LEFT JOIN runs AS r ON r.session_id = s.session_id AND r.run = n.run{where}"
+)
+LOAD_BY_ID = LOAD.format(agent="''", source="sessions AS s", where=" WHERE s.session_id = ?1")
+LOAD_BY_HANDLE = LOAD.format(
+    agent="agent", source="handles JOIN sessions AS s USING (session_id)", where=" WHERE handle = ?1"
+)
 WAITING = "SELECT 1 FROM runs WHERE runs.session_id = s.session_id AND awaiting <> ''"
 WINDOW = (
     select(NodeRow, "nodes", **dict.fromkeys(NOT_ON_PATH, EMPTY))
@@ -142,47 +171,45 @@ class SqliteReader(PortableReads):
         self, handle: bytes | str, *, node: int | None = None, attempt: int | None = None
     ) -> LoadedRows | None:
         """Read what a command needs, by a secret handle or a session id; the head where no node is named."""
-        session_id, agent = handle, ""
-        if isinstance(handle, bytes):
-            known = self._one(HandleRow, HANDLE + " WHERE handle = ?", handle)
-            if known is None:
-                return None
-            session_id, agent = known.session_id, known.agent
-        session = self.session(str(session_id))
-        if session is None:
-            return None
-        newest = list(self.commits(session.session_id, newest_first=True, limit=2))
+        sql = LOAD_BY_HANDLE if isinstance(handle, bytes) else LOAD_BY_ID
+        for columns in self._rows(sql, handle, node):
+            return self._loaded(iter(columns), attempt)
+        return None
+
+    def _loaded(self, columns: Iterator[Any], attempt: int | None) -> LoadedRows:
+        """Put together what one statement has read, and read what hangs on the node, if anything does."""
+        session = session_row(*_taken(SessionRow, columns))
+        agent, last, previous = next(columns), _taken(CommitRow, columns), next(columns)
+        node, run, mode, *hangs_on_it = _taken(NodeRow, columns), _taken(RunRow, columns), *columns
         loaded = LoadedRows(
             session=session,
             agent=agent,
-            last=newest[0] if newest else None,
-            previous_digest=newest[1].digest if len(newest) > 1 else bytes(32),
+            last=None if last[0] is None else CommitRow(*last),
+            previous_digest=previous or bytes(32),
+            node=None if node[0] is None else node_row(*node),
+            run=None if run[0] is None else RunRow(*run),
+            mode=mode,
         )
-        number = session.head_node if node is None else node
-        return loaded if number is None else self._with_node(loaded, number, attempt)
+        if loaded.node is not None and session.head_run not in (None, loaded.node.run):
+            loaded = replace(loaded, head_run=self.run(session.session_id, session.head_run))
+        return self._with_attempts(loaded, attempt) if any(hangs_on_it) else loaded
 
-    def _with_node(self, loaded: LoadedRows, number: int, attempt: int | None) -> LoadedRows:
-        session_id, head = loaded.session.session_id, loaded.session.head_run
-        node = self._one(NodeRow, LIGHT_NODE + " WHERE session_id = ? AND node = ?", session_id, number)
-        if node is None:
-            return loaded
+    def _with_attempts(self, loaded: LoadedRows, attempt: int | None) -> LoadedRows:
+        assert loaded.node is not None
+        session_id, number = loaded.session.session_id, loaded.node.node
         children = self.children(session_id, number)
         blocked = list(self.blocked(session_id, (number,)))
         made: list[Recorded] = [*children, *blocked]
         if attempt is not None and any(row.attempt == attempt for row in made):
-            return replace(loaded, node=node, recorded=self.recorded(session_id, number, attempt))
+            return replace(loaded, recorded=self.recorded(session_id, number, attempt))
         steps = [child for child in children if child.kind == "step"]
         beside = [child.node for child in steps if child.attempt is None]
         return replace(
             loaded,
-            head_run=None if head in (None, node.run) else self.run(session_id, head),
-            node=node,
-            run=self.run(session_id, node.run),
             blocked=blocked,
             notes=[child for child in children if child.kind == "note"],
             branches=len(steps),
             carried_to=beside[-1] if beside else None,
-            mode=self._one(bytes, MODE_AT, session_id, number),
             decisions=sorted(
                 self._each(CommitRow, DECISIONS, session_id, f"decision:{number}:", f"decision:{number};"),
                 key=attrgetter("last"),
@@ -464,6 +491,11 @@ class SqliteWriter(SqliteReader, PortableWrites):
 
     def _run(self, sql: str, *values: Any) -> None:
         self._connection.execute(sql, values)
+
+
+def _taken(row: type[Struct], columns: Iterator[Any]) -> list[Any]:
+    """Take the columns of a row from those of a statement that reads several."""
+    return [*islice(columns, len(row.__struct_fields__))]
 
 
 def _query(words: Sequence[str], columns: Sequence[str]) -> str:

@@ -385,6 +385,7 @@ def connect(path: Path) -> apsw.Connection:
     connection = apsw.Connection(str(path), apsw.SQLITE_OPEN_READWRITE)
     connection.set_busy_timeout(int(PATIENCE * 1000))
     connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
+    connection.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)  # else new values compile most statements anew
     connection.pragma("synchronous", "full")
     connection.pragma("wal_autocheckpoint", 0)
     connection.pragma("cache_size", CACHE)

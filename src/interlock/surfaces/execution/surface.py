@@ -141,7 +141,8 @@ class ExecutionSurface(LedgerSurface):
             return of_refusal(decided) if isinstance(decided, Refusal) else decided
         view = attempt.view(decided, terms)
         response = answer(view)
-        kept, _ = kept_when_blocked(attempt.plan, decided.state, decided.awaited, variables, terms)
+        reached = attempt.plan, decided.state, decided.awaited
+        kept = kept_when_blocked(*reached, variables, terms)[0] if decided.blockers else None
         attempt.record(
             decided,
             response,

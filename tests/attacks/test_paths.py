@@ -5,12 +5,16 @@ from __future__ import annotations
 from typing import Any
 
 from support.attacker import (
+    ASKING,
+    AUTO,
     CLAIMING,
     EVERY,
     STEPWISE,
     USER,
     Attacker,
+    accepts,
     activity,
+    declines,
     equals,
     held,
     on,
@@ -94,6 +98,44 @@ def test_a7_a_run_of_another_surface_brings_the_answer_of_one_round_only(
         agent.walk("launch", "launch", "last", ">__terminal__")
     assert agent.has_done("launch")
     held(not agent.has_completed(), f"two rounds, and the user was asked {agent.seen}")
+
+
+@on(*CLAIMING)
+def test_a_run_that_no_activity_was_entered_in_comes_to_its_question_on_execution(
+    bench: Bench, surface: str
+) -> None:
+    bench.write(workflow(*ASKED["approval"], *steps("last")))
+    begun = Attacker(bench, surface, USER)
+    begun.call("start_session", workflow_id="test.flow", agent_id="agent")
+    agent = Attacker(bench, "execution", USER)
+    agent.call("continue_workflow", stateToken=begun.tokens["session_token"])
+    agent.ack(output={"notesMarkdown": "launched"}, context={"env": "staging"})
+    assert not agent.has_done("launch")
+    assert "not done" in agent.text
+    assert agent.user_decides("deploy", "approve") == "Deploy to «staging»?"
+    agent.ack(output={"notesMarkdown": "launched"})
+    assert agent.has_done("launch")
+    held([answer.channel for answer in agent.decisions("deploy")] == ["cli"], "the agent has answered")
+
+
+REACTIONS = {"approve": accepts("approve"), "reject": accepts("reject"), "nothing": declines}
+
+
+@on(*CLAIMING, answer=REACTIONS)
+def test_where_no_activity_was_entered_the_form_of_a_step_counts(
+    here: Bench, surface: str, answer: str
+) -> None:
+    here.write(workflow(*ASKED["approval"], *steps("last")))
+    begun = Attacker(here, surface, AUTO)
+    begun.call("start_session", workflow_id="test.flow", agent_id="agent")
+    agent = Attacker(here, "execution", AUTO, client=ASKING)
+    agent.call("continue_workflow", stateToken=begun.tokens["session_token"])
+    acked = agent.acknowledging(output={"notesMarkdown": "launched"}, context={"env": "staging"})
+    shown = agent.call_with_forms(REACTIONS[answer], "continue_workflow", **acked)
+    assert len(shown) == 1
+    assert "GUARD" not in agent.text
+    held(agent.has_done("launch") == (answer == "approve"), f"the form was answered with {answer}")
+    assert answer == "approve" or agent.waiting("deploy")
 
 
 @on(*EVERY)

@@ -51,6 +51,7 @@ from interlock.core.values import Json, Variables, set_names
 from interlock.core.variables.writes import brought_with, may_set, unowned
 
 GAPS = ("wr.gaps", "wr.contracts.gaps")
+QUESTION_FIRST = "Step '{}' is not done: its question is put to the user now. Send the output again then."
 ONLY_GAPS = "The run has ended: its open gaps can be resolved, nothing else of the call was taken."
 
 
@@ -165,6 +166,10 @@ def _close_step(draft: Draft, settled: RunState, need: NeedStep, ack: Acknowledg
         brought=draft.settable(need.step),
     )
     if verdict.stopping:
+        if verdict.unanswered and draft.policy.exits == "taken" and not waits_alike(draft.found, settled):
+            draft.notice("QUESTION_FIRST", QUESTION_FIRST.format(need.step.id))
+            # no attempt is blocked at a node where the run had not come to the step
+            return replace(draft.decided(), unanswered=verdict.unanswered)
         return _blocked(
             draft,
             settled,

@@ -223,3 +223,63 @@ def test_the_tokens_of_a_parent_lead_on_to_what_its_child_adds(
     parent.do("send")
     if by == "acknowledged":
         assert parent.text == repeated, "the same tokens return the recorded response"
+
+
+LAUNCHES = {"reason": "needs_user_approval", "key": "launch_it", "question": "Launch it?"}
+ASKS = {
+    "gate": [question("launch_it", "Launch it?", approve={}, reject={})],
+    "step": [step("launch", userInput=[LAUNCHES])],
+}
+
+
+@on("execution", "navigation", "session", asks=ASKS, when=["begins", "returns"], option=["approve", "reject"])
+def test_what_the_user_has_answered_is_not_asked_again_because_of_a_child(
+    bench: Bench, surface: str, asks: str, when: str, option: str
+) -> None:
+    """Rule 26: a recorded decision is used by the agent's next call, whatever a child adds before."""
+    begins = {"triggers": {"workflow": "helper", "passContext": []}}
+    write_activities(bench, activity("plan", step("send", **begins), *ASKS[asks], step("last")))
+    write_activities(bench, activity("plan", step("look")), id="helper")
+    parent, child = Attacker(bench, surface, USER), Attacker(bench, surface, USER)
+    parent.start()
+    parent.walk("send", *(["launch", ">__terminal__"] if surface == "session" else []))
+    if asks == "gate":
+        parent.reach("launch_it")
+    if when == "returns":
+        begin_child(parent, child)
+    parent.user_decides("launch_it", option)
+    if when == "begins":
+        begin_child(parent, child)
+    child.walk("look", ">__terminal__")
+    held(not parent.waiting("launch_it"), "the user is asked again")
+    if asks == "gate":
+        parent.use_decision("launch_it", option)
+    else:
+        parent.walk("launch", *([">__terminal__"] if surface == "session" else []))
+    answers = [event.option for event in events_of_parent(parent, "gate_resolved")]
+    held(answers == [option], f"{answers}, and the user has decided {option}: {parent.text}")
+    if asks == "step":
+        done = [event.step for event in events_of_parent(parent, "step_completed")]
+        held(("launch" in done) is (option == "approve"), parent.text)
+        assert bool(parent.waiting("launch_it")) is (option == "reject"), "a rejected step is asked for again"
+
+
+def events_of_parent(parent: Attacker, kind: str) -> list[Any]:
+    """Return what the log of the session has that no other has begun."""
+    store = parent.ledger.store
+    with store.reading() as reader:
+        (above,) = (it for it in reader.sessions(SessionFilter()) if it.parent_session is None)
+    return [row.event for row in logged_events(store, above.session_id, kind)]
+
+
+def begin_child(parent: Attacker, child: Attacker) -> None:
+    """Begin a child of the parent, and take it up on the child's surface."""
+    if parent.surface == "navigation":
+        child.call("nav_start", workflow_id="helper", parent_state=parent.tokens["state"])
+        return
+    begun = child if child.surface == "session" else Attacker(child.bench, "session", USER)
+    token = parent.tokens["session_token" if parent.surface == "session" else "stateToken"]
+    begun.call("start_session", workflow_id="helper", agent_id="child", parent_session_token=token)
+    begun.go("plan")
+    if child.surface == "execution":
+        child.call("continue_workflow", stateToken=begun.tokens["session_token"])

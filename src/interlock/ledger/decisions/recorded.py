@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
+
 from msgspec.structs import replace
 
 from interlock.core.definition.program import Plan
@@ -11,9 +13,10 @@ from interlock.core.engine.requirements import questions_at
 from interlock.core.run.commands import Decision
 from interlock.core.run.events import GateResolved
 from interlock.core.run.outcomes import Awaited, NeedStep
-from interlock.core.run.state import RunState
+from interlock.core.run.questions import Question
+from interlock.core.run.state import RunState, waits_alike
 from interlock.ledger.log.chain import entries_of, logged
-from interlock.ledger.log.projection import kept_at
+from interlock.ledger.log.projection import kept_at, state_of
 from interlock.ledger.log.records import DecisionRecorded
 from interlock.store.protocol import LoadedRows, Reader
 
@@ -40,16 +43,20 @@ def decision_key(loaded: LoadedRows, gate: str, imported: int) -> str:
     with an import, is over.
     """
     assert loaded.node is not None
-    over = [
-        entry
-        for row in loaded.decisions
-        for entry in entries_of(row)
-        if (isinstance(entry.event, GateResolved) or row.last <= imported)
+    over = _over(loaded, gate, imported)
+    again = f":{over}" if over else ""
+    return f"decision:{loaded.node.node}:{gate}:{loaded.branches}{again}"
+
+
+def _over(loaded: LoadedRows, gate: str, imported: int) -> int:
+    """Count the decisions at a node that were rejected, or came with an import."""
+    return sum(
+        (isinstance(entry.event, GateResolved) or row.last <= imported)
         and isinstance(entry.event, (GateResolved, DecisionRecorded))
         and entry.event.gate == gate
-    ]
-    again = f":{len(over)}" if over else ""
-    return f"decision:{loaded.node.node}:{gate}:{loaded.branches}{again}"
+        for row in loaded.decisions
+        for entry in entries_of(row)
+    )
 
 
 def rejected_key(node: int, attempt: int) -> str:
@@ -63,21 +70,51 @@ def as_attempted(state: RunState, loaded: LoadedRows) -> RunState:
 
 
 def recorded_decisions(
-    plan: Plan, state: RunState, pending: Awaited, loaded: LoadedRows, imported: int
+    plan: Plan, state: RunState, pending: Awaited, loaded: LoadedRows, reader: Reader
 ) -> dict[str, Decision]:
     """The user's answers to what is pending at this node, by the digest of their question."""
     if isinstance(pending, NeedStep):
         state = as_attempted(state, loaded)
-    by_key = {row.key: row for row in loaded.decisions}
-    decisions: dict[str, Decision] = {}
-    for question in questions_at(plan, state, pending):
-        row = by_key.get(decision_key(loaded, question.id, imported))
-        for logged_event in logged((row,)) if row is not None else ():
-            event, principal = logged_event.event, logged_event.principal
+    asked = tuple(questions_at(plan, state, pending))
+    nodes = tuple(_waiting_since(reader, loaded)) if asked else ()
+    if not any(at.decisions for at in nodes):
+        return {}
+    imported = imported_up_to(reader, loaded.session.session_id)
+    found = (_recorded_answer(nodes, question, imported) for question in asked)
+    return {digest: decision for digest, decision in found if decision is not None}
+
+
+def _waiting_since(reader: Reader, loaded: LoadedRows) -> Iterator[LoadedRows]:
+    """Yield a node, then those before it whose tokens lead on to it: a child has begun or returned (rule 8).
+
+    Each comes with the branches that it had before.
+    """
+    yield loaded
+    after, session_id = loaded.node, loaded.session.session_id
+    while after is not None and after.attempt is None and after.parent is not None and not loaded.branches:
+        before = reader.load(session_id, node=after.parent)
+        if before is None or before.node is None or not waits_alike(state_of(before.node), state_of(after)):
+            return
+        steps = (child for child in reader.children(session_id, after.parent) if child.kind == "step")
+        loaded = replace(before, branches=sum(child.node < after.node for child in steps))
+        yield loaded
+        after = before.node
+
+
+def _recorded_answer(
+    nodes: Iterable[LoadedRows], question: Question, imported: int
+) -> tuple[str, Decision | None]:
+    """Return the newest answer to a question that is not over, with the question's digest."""
+    for loaded in nodes:
+        key = decision_key(loaded, question.id, imported)
+        for answer in logged(row for row in loaded.decisions if row.key == key):
+            event, client = answer.event, answer.principal
             if isinstance(event, DecisionRecorded) and event.shown == question.digest:
-                client = principal if principal != loaded.session.owner else ""
-                decisions[question.digest] = Decision(event.option, event.channel, client, event.note)
-    return decisions
+                client = client if client != loaded.session.owner else ""
+                return question.digest, Decision(event.option, event.channel, client, event.note)
+        if _over(loaded, question.id, imported):
+            break
+    return question.digest, None
 
 
 def approved(plan: Plan, state: RunState) -> dict[str, Decision]:

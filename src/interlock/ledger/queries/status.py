@@ -25,7 +25,7 @@ from interlock.core.run.outcomes import (
 from interlock.core.run.preferences import Autonomy, Mode, RiskPolicy, mode_of
 from interlock.core.run.state import KnownGap
 from interlock.core.run.surface_policy import POLICIES
-from interlock.ledger.decisions.recorded import imported_up_to, recorded_decisions
+from interlock.ledger.decisions.recorded import recorded_decisions
 from interlock.ledger.errors import LedgerError
 from interlock.ledger.log.health import damage_of
 from interlock.ledger.log.projection import state_of
@@ -209,13 +209,13 @@ def _run_status(positions: Positions, session: SessionRow, run: RunRow) -> RunSt
     with positions.store.reading() as reader:
         tip = reader.load(session.session_id, node=tip_of(session, run))
         branches = len(tips(reader, run))
-        imported = imported_up_to(reader, session.session_id)
     assert tip is not None
     assert tip.node is not None, "a run has a tip"
     plan = positions.pins.plan(positions.content, run.workflow_hash)
     state = state_of(tip.node, tip.mode)
     need = awaited(plan, state, POLICIES[run.surface])
-    decisions = recorded_decisions(plan, state, need, tip, imported)
+    with positions.store.reading() as reader:
+        decisions = recorded_decisions(plan, state, need, tip, reader)
     # the lists say the same of a run that waits for its user
     is_waiting = bool(run.awaiting) and not decisions and not state.finished
     return RunStatus(

@@ -14,7 +14,7 @@ from interlock.core.run.preferences import Preferences, stricter
 from interlock.core.run.state import waits_alike
 from interlock.core.run.surface_policy import EXECUTION
 from interlock.ledger.decisions.approvals import of_approvers
-from interlock.ledger.decisions.recorded import approved, imported_up_to, recorded_decisions
+from interlock.ledger.decisions.recorded import approved, recorded_decisions
 from interlock.ledger.errors import LedgerError, not_healthy, other_time_line, unknown_node, unknown_session
 from interlock.ledger.log.health import damage, intact
 from interlock.ledger.log.projection import audited_state_of, kept_at, state_of, with_run_wide
@@ -232,11 +232,11 @@ class Positions:
         kept = kept_at(loaded.blocked)
         position = Position(loaded, node, run, plan, state, audit, recorded, kept, handle=handle)
         agreed = approved(plan, state)
-        if not loaded.decisions:
+        is_asked = state.open is not None or bool(state.asked)
+        if not loaded.decisions and not (node.attempt is None and is_asked):
             return replace(position, decisions=agreed) if agreed else position
         with self.store.reading() as reader:
-            imported = imported_up_to(reader, session_id)
-        decisions = recorded_decisions(plan, state, position.awaited, loaded, imported)
+            decisions = recorded_decisions(plan, state, position.awaited, loaded, reader)
         return replace(position, decisions={**decisions, **agreed})
 
     def standing(self, position: Position) -> tuple[Notice, ...]:

@@ -71,6 +71,19 @@ def test_navigation_lists_it_with_the_exit(flow: Bench, deep: bool | None) -> No
         assert body["status"] == "completed"
 
 
+def test_in_never_stop_mode_navigation_lists_the_exit_without_it(flow: Bench) -> None:
+    client = Agent(NavigationSurface(flow.ledger("never-stop")))
+    state = client.call("nav_start", workflow_id="test.flow")["state"]
+    look = {"action": "complete_step", "step_id": "look", "output": {"notesMarkdown": "seen"}}
+    body = client.call("nav_action", state=state, **look)
+    (offer,) = body["availableActions"]["required"]
+    assert (offer["action"], offer["activity"]) == ("transition", "__terminal__")
+    assert not {"variables", "example"} & offer.keys(), "it is not required"
+    left = client.call("nav_action", state=body["state"], action="transition", activity_id="__terminal__")
+    assert left["status"] == "completed"
+    assert "Nobody has set 'deep'" in client.text, "the gap says so"
+
+
 def test_lookup_warns_with_the_context_to_send(flow: Bench) -> None:
     client = Agent(LookupSurface(flow.ledger().library))
     body = client.call("workflow_next", workflowId="test-flow", completedSteps=["look"])

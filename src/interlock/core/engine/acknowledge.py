@@ -25,7 +25,7 @@ from interlock.core.engine.draft import Draft
 from interlock.core.engine.gates import needs_confirmation, question_of
 from interlock.core.engine.paths.exits import exits
 from interlock.core.engine.requirements import DIVERGENCE, NOTHING_LACKS, Verdict, examine, observations
-from interlock.core.engine.settle import CIRCLE, REST, UNSET, consequences, due_roots, sets_of
+from interlock.core.engine.settle import CIRCLE, REST, consequences, due_roots, lacks_unset, sets_of
 from interlock.core.run import events as e
 from interlock.core.run.commands import AcknowledgeStep, Decision, EnterActivity, Terms
 from interlock.core.run.notices import Notice, Notices
@@ -423,7 +423,7 @@ def without_input(draft: Draft, need: NeedInput) -> Iterator[e.Event]:
     What is unset stays so, the loop is left, an exit is taken that is not known to be closed, or an endless
     run ends.
     """
-    if need.subject.startswith(UNSET):
+    if lacks_unset(need):
         yield e.GapRecorded("warning", "unexpected", "missing_input", need.message, need.subject)
         yield e.ContextSet(dict.fromkeys(need.variables))
         return

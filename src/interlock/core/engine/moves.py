@@ -14,13 +14,14 @@ from msgspec.structs import replace
 from interlock.core.definition.conditions import variables_of
 from interlock.core.definition.program import END, DoStep, Plan
 from interlock.core.definition.workflow import Gate, Step
+from interlock.core.engine.acknowledge import without_input
 from interlock.core.engine.decisions import waits_for_user
 from interlock.core.engine.draft import Draft
 from interlock.core.engine.gates import question_of
 from interlock.core.engine.loops import goes_by
 from interlock.core.engine.paths.exits import deciding_variables, exits
 from interlock.core.engine.requirements import examine
-from interlock.core.engine.settle import settle
+from interlock.core.engine.settle import lacks_unset, settle
 from interlock.core.run.commands import Decision, Terms
 from interlock.core.run.outcomes import (
     Awaited,
@@ -83,7 +84,8 @@ def moves(plan: Plan, state: RunState, terms: Terms, decisions: Decisions, now: 
     """List every move from this state. `decisions` are the user's own answers to what is pending.
 
     Steps and gates that are not required are optional beside what is, and so is what follows a gate whose
-    time is over. A run with children can only go on without them.
+    time is over. A run with children can only go on without them. In never-stop mode nobody has to send what
+    nobody has set.
     """
     if state.children and not state.finished:
         held = f"The run waits for its child: {', '.join(state.children.values())}"
@@ -101,6 +103,10 @@ def moves(plan: Plan, state: RunState, terms: Terms, decisions: Decisions, now: 
         later = moves(plan, skipped.state, terms, decisions, now)
         own = Move("complete_step", pending.step.id, needs=needs, step=pending.step)
         return replace(later, optional=(own, *later.optional))
+    if lacks_unset(pending) and state.preferences.never_stops:
+        unset = Draft(plan, state, NAVIGATION, now)
+        unset.record(*without_input(unset, pending))
+        return moves(plan, unset.state, terms, decisions, now)
     listed = _moves(plan, state, pending, terms, decisions)
     if not isinstance(pending, NeedAnswer):
         return listed

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import assert_never
+from typing import TypeGuard, assert_never
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -175,6 +175,11 @@ def _forgotten(plan: Plan, state: RunState, event: e.Event, policy: SurfacePolic
     message = f"Nobody has set {lacking}: without that, activity '{state.activity}' ends past {left_out}."
     text = f"{message} Send it, or null to leave it unset."
     return NeedInput(f"{UNSET}{state.activity}", tuple(example), text, example)
+
+
+def lacks_unset(pending: Awaited) -> TypeGuard[NeedInput]:
+    """Say whether the run waits for what nobody has set (rule 20)."""
+    return isinstance(pending, NeedInput) and pending.subject.startswith(UNSET)
 
 
 def _undecided(plan: Plan, state: RunState, event: e.Event) -> tuple[str, ...]:

@@ -15,11 +15,10 @@ from interlock.core.engine.draft import Draft
 from interlock.core.engine.gates import entrance_gate, question_of
 from interlock.core.engine.paths.exits import ChosenExit, chosen_exit, exits
 from interlock.core.engine.paths.jumps import activities_left_out, left_out
-from interlock.core.engine.settle import UNSET, arrived, awaited, consequences, entered, left
+from interlock.core.engine.settle import arrived, awaited, consequences, entered, lacks_unset, left
 from interlock.core.run import events as e
 from interlock.core.run.commands import Decision, EnterActivity
 from interlock.core.run.outcomes import (
-    Awaited,
     Code,
     Decided,
     Done,
@@ -39,7 +38,7 @@ def enter(plan: Plan, state: RunState, command: EnterActivity) -> Decided | Refu
         return resolve_late(plan, state, command, *(claim.output for claim in command.claims))
     draft = Draft(plan, state, command.policy, command.now, command.decisions)
     if command.policy.exits != "claimed":
-        was_asked = _is_unset(awaited(plan, state, command.policy))
+        was_asked = lacks_unset(awaited(plan, state, command.policy))
         draft.take(command.variables)
         if was_asked and not isinstance(draft.settle(), (NeedInput, NeedExit)):
             return draft.decided()  # what was sent has made something due before the exit
@@ -52,11 +51,6 @@ def enter(plan: Plan, state: RunState, command: EnterActivity) -> Decided | Refu
     is_mistaken = refusal.code in (Code.ACTIVITY_NOT_FOUND, Code.NO_ACTIVITY)
     is_left = is_mistaken or not refusal.about.keys().isdisjoint(("limit", "decided_exit"))
     return replace(refusal, kept=()) if is_left else draft.refused(refusal)
-
-
-def _is_unset(pending: Awaited) -> bool:
-    """Say whether the run waits for what nobody has set (rule 20)."""
-    return isinstance(pending, NeedInput) and pending.subject.startswith(UNSET)
 
 
 def outstanding(plan: Plan, state: RunState, command: EnterActivity) -> tuple[Refusal, ...]:
@@ -187,12 +181,12 @@ def _chosen(draft: Draft, command: EnterActivity) -> Refusal | None:
 def _take(draft: Draft, command: EnterActivity) -> Refusal | None:
     """Take an exit that is open (rule 22); in never-stop mode a closed one, if none is open."""
     pending, target = draft.skip_optional(), command.target
-    while isinstance(pending, NeedInput) and _is_unset(pending) and draft.state.preferences.never_stops:
+    while lacks_unset(pending) and draft.state.preferences.never_stops:
         draft.record(*without_input(draft, pending))
         pending = draft.skip_optional()
     if draft.state.open is not None:
         return gate_open(draft.plan, draft.state, {"target": target}, command.terms)
-    if isinstance(pending, NeedInput) and _is_unset(pending):
+    if lacks_unset(pending):
         return input_required(pending)
     if not isinstance(pending, NeedExit):
         return Refusal(Code.ACTIVITY_NOT_COMPLETE, {"activity": draft.state.activity})

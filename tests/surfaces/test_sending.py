@@ -40,7 +40,7 @@ def test_variables_artifacts_notes_and_the_users_answer_are_one_block(bench: Ben
     assert block.splitlines() == [
         "- context.url, the user's answer: <url>",
         '- context.size: "small" | "large"',
-        '- context.ready (boolean): true | false',
+        "- context.ready (boolean): true | false",
         '- output.artifacts (output.t.report): {"kind":"t.report","verdict":"<pass | fail>"}',
         "- output.notesMarkdown, which must satisfy:",
         "  - Say why",

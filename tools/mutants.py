@@ -63,14 +63,14 @@ MUTANTS = (
     ),
     Mutant(
         "a start has one key: forget the request id",
-        "src/interlock/ledger/starts.py",
-        "    if known is None:\n        return key",
-        "    if known is not None:\n        return key\n    if known is None:\n        return key",
+        "src/interlock/ledger/repeatable.py",
+        "    if known is None:\n        return start",
+        "    if known is not None:\n        return start\n    if known is None:\n        return start",
         ("tests/surfaces/test_repeated_starts.py",),
     ),
     Mutant(
         "the answer of a start is checked whenever it is read: believe it",
-        "src/interlock/ledger/starts.py",
+        "src/interlock/ledger/repeatable.py",
         "    if known.digest != start_digest(known) or not known.response:",
         "    if not known.response:",
         ("tests/surfaces/test_repeated_starts.py",),

@@ -16,10 +16,10 @@ from interlock.core.run.output import Output
 from interlock.core.run.questions import Question
 from interlock.core.run.surface_policy import EXECUTION
 from interlock.core.values import Json, Variables
-from interlock.ledger.attempt import Replayed
 from interlock.ledger.errors import LedgerError, response_lost
 from interlock.ledger.ledger import Ledger
 from interlock.ledger.queries.status import handle_of
+from interlock.ledger.repeatable import Replayed
 from interlock.ledger.retry import until_recorded
 from interlock.ledger.runs.check_runs import check_result
 from interlock.ledger.runs.position import Position, View

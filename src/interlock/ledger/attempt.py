@@ -6,12 +6,9 @@ from its read, at the edge where calls come in.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import cached_property
-from hashlib import sha256
 
-import msgspec
-from msgspec import Struct
 from msgspec.structs import replace
 
 from interlock.core.definition.program import Plan
@@ -24,7 +21,7 @@ from interlock.core.run.outcomes import Awaited, Decided, Done, NeedStep
 from interlock.core.run.output import Output
 from interlock.core.run.state import RunState
 from interlock.core.run.surface_policy import POLICIES, SurfaceName
-from interlock.core.values import Json, Variables
+from interlock.core.values import Variables
 from interlock.ledger.decisions.recorded import rejected_key
 from interlock.ledger.log.commit import Commit
 from interlock.ledger.log.records import CallTraced, Cause, SessionTitled
@@ -34,18 +31,6 @@ from interlock.ledger.runs.position import Position, View, subject_of
 from interlock.ledger.runs.positions import Positions
 from interlock.ledger.tokens.tokens import new_attempt
 from interlock.store.protocol import Changes
-
-
-class Replayed(Struct, frozen=True):
-    """The recorded response of an attempt that was made before. `differs`: it was asked something else.
-
-    `lines` are the time lines of the nodes in it that are known.
-    """
-
-    body: bytes
-    handle: bytes
-    differs: bool = False
-    lines: Mapping[int, bytes] = {}
 
 
 class Attempt:
@@ -240,8 +225,3 @@ def _blocked_need(plan: Plan, decided: Decided) -> Awaited:
         return need
     asks = tuple(asked.question.id for asked in decided.unanswered)
     return replace(need, asks=asks or asked_inputs(plan, decided.state, need.step))
-
-
-def request_digest(request: Mapping[str, Json]) -> bytes:
-    """Return what a repeated call is compared by."""
-    return sha256(msgspec.json.encode(request, order="deterministic")).digest()

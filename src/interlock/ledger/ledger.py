@@ -27,20 +27,21 @@ from interlock.core.run.state import RunState
 from interlock.core.run.surface_policy import EXECUTION, SurfacePolicy
 from interlock.core.values import Json, Variables
 from interlock.core.variables.inheritance import Passed
-from interlock.ledger.attempt import Attempt, Replayed, request_digest
-from interlock.ledger.errors import LedgerError, error_of, not_healthy, response_lost, unknown_session
+from interlock.ledger.attempt import Attempt
+from interlock.ledger.errors import LedgerError, error_of, not_healthy, unknown_session
 from interlock.ledger.git_context import observe
 from interlock.ledger.heard_clients import HeardClients
 from interlock.ledger.ids import new_id, run_id
 from interlock.ledger.log.chain import GENESIS, entries_of
 from interlock.ledger.log.commit import Commit
-from interlock.ledger.log.health import damage, intact
+from interlock.ledger.log.health import damage
 from interlock.ledger.log.projection import Rows, terms_within
 from interlock.ledger.log.records import CallTraced, OutputAppended, SessionCreated
 from interlock.ledger.outbox.announcements import addressed
 from interlock.ledger.outbox.courier import Courier
 from interlock.ledger.queries.indexing import index_batch
 from interlock.ledger.queries.run_words import named
+from interlock.ledger.repeatable import Repeatable, Replayed, digest_of_request, start_row
 from interlock.ledger.runs.brief import Brief, brief
 from interlock.ledger.runs.children import begin_in_parent, passed_by
 from interlock.ledger.runs.drift import DriftCheck
@@ -51,9 +52,7 @@ from interlock.ledger.runs.positions import Positions, milliseconds
 from interlock.ledger.runs.recap import branches
 from interlock.ledger.runs.session_notes import NOTED
 from interlock.ledger.settings import Settings
-from interlock.ledger.starts import StartKey
 from interlock.ledger.tokens.keyring import Keys
-from interlock.ledger.tokens.slots import named as with_names
 from interlock.ledger.tokens.tokens import Pointer, new_attempt, new_handle
 from interlock.store.protocol import (
     Changes,
@@ -150,25 +149,18 @@ class Ledger(Positions):
 
         A repeated attempt computes nothing again (rule 7).
         """
-        digest, node = request_digest(request), pointer.node
+        call, node = Repeatable(digest_of_request(request)), pointer.node
         while True:
             loaded = self.load(pointer.handle, node=node, attempt=number)
             if node == pointer.node:
                 self.given_at(pointer, loaded)
             if loaded is not None and (recorded := loaded.recorded) is not None:
-                if not intact(recorded.response, recorded.response_digest):
-                    raise not_healthy(recorded.session_id, "a recorded response does not match its digest")
-                if not recorded.response:
-                    raise response_lost()
-                response = with_names(recorded.response, recorded.session_id)
-                return Replayed(
-                    response, pointer.handle, recorded.request_digest != digest, lines_of(loaded, recorded)
-                )
+                return call.replayed(recorded, pointer.handle, lines_of(loaded, recorded))
             position = self._position(loaded, pointer.handle)
             carried_to = self.led_on_to(position, pointer.kind)
             onward = self.after_end(position) if carried_to is None else carried_to
             if onward is None:
-                return Attempt(self, position, number, digest)
+                return Attempt(self, position, number, call.request)
             node = onward
 
     def start_session(self, title: str, policy: SurfacePolicy = EXECUTION) -> NewSession:
@@ -176,9 +168,10 @@ class Ledger(Positions):
         commit, _ = self._new_session(title, policy, None)
         return NewSession(commit.rows.session.session_id, new_handle(), commit)
 
-    def record_session(self, new: NewSession, response: bytes, key: StartKey | None) -> None:
+    def record_session(self, new: NewSession, response: bytes, start: Repeatable | None) -> None:
         """Store a session that was prepared, and its answer where the call can be repeated."""
-        starts = (key.row(new.session_id, new.handle, response, new.commit.now),) if key else ()
+        begun = new.session_id, new.handle, response, new.commit.now
+        starts = (start_row(self.owner, start, *begun),) if start else ()
         self.append(new.commit.finish(handles=(HandleRow(new.handle, new.session_id),), starts=starts))
 
     def start(
@@ -243,7 +236,7 @@ class Ledger(Positions):
         self,
         start: Start,
         response: bytes = b"",
-        key: StartKey | None = None,
+        key: Repeatable | None = None,
         trace: CallTraced | None = None,
     ) -> None:
         """Store a run that was prepared, its answer where the call can be repeated, and the call's trace."""
@@ -251,7 +244,8 @@ class Ledger(Positions):
             start.commit.add(trace)
         session_id = start.view.session.session_id
         handles = (HandleRow(start.handle, session_id, start.agent),) if start.new else ()
-        starts = (key.row(session_id, start.handle, response, start.commit.now),) if key else ()
+        begun = session_id, start.handle, response, start.commit.now
+        starts = (start_row(self.owner, key, *begun),) if key else ()
         changes = [start.commit.finish(handles=handles, starts=starts, contents=start.contents)]
         self.append(*changes, *([start.parent] if start.parent else []))
 

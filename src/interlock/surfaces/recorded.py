@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import msgspec
 
-from interlock.ledger.attempt import Replayed
+from interlock.ledger.repeatable import Repeatable, Replayed, start_key
 from interlock.ledger.runs.positions import Positions
-from interlock.ledger.starts import StartKey, start_key
 from interlock.surfaces.call import Reply, recorded_reply
 from interlock.surfaces.strict_params import Params
+
+STARTED_BEFORE = (
+    "This requestId was used before, with other arguments: what follows is the answer to that start, and "
+    "nothing was started now. For another start, send another requestId."
+)
 
 _encode = msgspec.json.Encoder().encode
 
@@ -30,11 +34,16 @@ def repeatable(
     tool: str,
     request_id: str | None,
     params: Params,
-) -> StartKey | Reply | None:
-    """Return the key of a new start that has an id, or the answer that the same start was given."""
+    told: Callable[[Reply, str], Reply],
+) -> Repeatable | Reply | None:
+    """Return the key of a new start that has an id, or the answer that the same start was given.
+
+    `told` adds to it that other arguments were sent.
+    """
     match start_key(positions, tool, request_id, params):
         case Replayed() as before:
-            return replayed(before, positions)
+            reply = replayed(before, positions)
+            return told(reply, STARTED_BEFORE) if before.differs else reply
         case key:
             return key
 

@@ -22,20 +22,19 @@ from interlock.core.run.outcomes import Code, Decided, Refusal
 from interlock.core.run.state import OpenGate, RunState
 from interlock.core.run.surface_policy import SurfacePolicy
 from interlock.core.values import Json
-from interlock.ledger.attempt import Attempt, Replayed, request_digest
-from interlock.ledger.errors import LedgerError, not_healthy
+from interlock.ledger.attempt import Attempt
+from interlock.ledger.errors import LedgerError
 from interlock.ledger.ledger import Ledger
 from interlock.ledger.log.chain import logged
 from interlock.ledger.log.commit import Commit
-from interlock.ledger.log.health import intact
 from interlock.ledger.log.records import CallTraced
 from interlock.ledger.queries.traces import keep_trace
+from interlock.ledger.repeatable import Repeatable, Replayed, digest_of_request
 from interlock.ledger.runs.position import Position, tip_of
-from interlock.ledger.tokens.slots import named, slot
+from interlock.ledger.tokens.slots import slot
 from interlock.ledger.tokens.tokens import HANDLE_MARK, Pointer, TokenError, new_handle, peek, read
 from interlock.store.protocol import HandleRow, NodeRow, Reader
 
-KNOWN_BY = 16  # bytes of a request's digest that tell whether it is the same call
 OWN_ATTEMPT = 2**40  # above every attempt that a token can name: session calls are replayed by their visit
 
 ADOPTED = Notice(
@@ -144,25 +143,22 @@ class SessionCall:
 
         The repeat is traced; nothing else of it is recorded.
         """
-        session, wanted = self.position.session, self._request()
+        session, call = self.position.session, self._repeatable()
         number: int | None = self.position.node.node
         made: NodeRow | None = None
         with self._ledger.store.reading() as reader:
             while number is not None and (node := reader.node(session.session_id, number)) is not None:
-                if node.request_digest == wanted:
+                if node.request_digest == call.request:
                     made = node
                     break
-                if made is None and not self.exact and node.request_digest[:KNOWN_BY] == wanted[:KNOWN_BY]:
+                if made is None and not self.exact and call.is_known_as(node.request_digest):
                     made = node
                 number = None if number == session.visit_node else node.parent
         if made is None or not made.response:
             return None
-        if not intact(made.response, made.response_digest):
-            raise not_healthy(session.session_id, "a recorded response does not match its digest")
+        replayed = call.replayed(made, self.pointer.handle, {made.node: made.line})
         self.trace_repeat()
-        response = named(made.response, session.session_id)
-        differs = made.request_digest != wanted
-        return Replayed(response, self.pointer.handle, differs, {made.node: made.line})
+        return replayed
 
     def notices(self, decided: Decided) -> Notices:
         """Return what the answer to the call should disclose."""
@@ -177,10 +173,10 @@ class SessionCall:
         self.calling = replace(self.calling, about={**self.calling.about, "repeated": True})
         keep_trace(self._ledger, self.position.session, self._traced("", NO_NOTICES))
 
-    def _request(self) -> bytes:
-        """Return what the call is known by, and behind it what else it has sent."""
-        known_by = request_digest({"tool": self.calling.tool, **self.request})
-        return known_by[:KNOWN_BY] + request_digest({"beside": self.beside})[KNOWN_BY:]
+    def _repeatable(self) -> Repeatable:
+        """Return what the call is known by, and what else it has sent."""
+        known_by = digest_of_request({"tool": self.calling.tool, **self.request})
+        return Repeatable(digest_of_request({"beside": self.beside}), known_by)
 
     def record(
         self,
@@ -199,7 +195,7 @@ class SessionCall:
             for output in outputs.new
             if step in steps
         ]
-        self._attempt.request = self._request()
+        self._attempt.request = self._repeatable().request
         self._attempt.record(
             decided,
             response,

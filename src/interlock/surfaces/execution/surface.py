@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from msgspec.structs import replace
 
@@ -15,9 +15,10 @@ from interlock.core.run.output import Output
 from interlock.core.run.reasons import BlockerCode
 from interlock.core.run.surface_policy import EXECUTION
 from interlock.core.values import Json
-from interlock.ledger.attempt import Attempt, Replayed
+from interlock.ledger.attempt import Attempt
 from interlock.ledger.errors import LedgerError
 from interlock.ledger.ledger import Ledger, note_attempt
+from interlock.ledger.repeatable import Replayed
 from interlock.ledger.tokens.slots import slot
 from interlock.ledger.tokens.tokens import Kind
 from interlock.surfaces.arguments import InvalidArgument, check_context, decoding_error, read_output
@@ -84,7 +85,7 @@ class ExecutionSurface(LedgerSurface):
         """Start a run. Returns the first pending step and its tokens. Do only that step, then call
         continue_workflow. Put the goal or ticket into context (title, goal, ticketId).
         """
-        key = repeatable(self.ledger, "start_workflow", params.requestId, params)
+        key = repeatable(self.ledger, "start_workflow", params.requestId, params, told_before)
         if isinstance(key, Reply):
             return key
         invalid_context = check_context(params.context)
@@ -177,20 +178,11 @@ class ExecutionSurface(LedgerSurface):
         pointer = self.ledger.read_pair(state_token, token, kind)
         number = pointer.attempt if kind == "ack" else note_attempt(pointer.attempt)
         attempt = self.ledger.attempt(pointer, number, request)
-        match attempt:
-            case Replayed(differs=True):
-                recorded = replayed(attempt, self.ledger)  # the note stays outside the recorded payload
-                message = USED_BEFORE if kind == "ack" else NOTED_BEFORE
-                note: dict[str, Json] = {"replayed": True, "ignored": [*request], "message": message}
-                return replace(
-                    recorded,
-                    text=f"{message}\n\n{recorded.text}",
-                    meta={**recorded.meta, "interlock/replay": note},
-                )
-            case Replayed():
-                return replayed(attempt, self.ledger)
-            case _:
-                return attempt
+        if not isinstance(attempt, Replayed):
+            return attempt
+        reply = replayed(attempt, self.ledger)
+        message = USED_BEFORE if kind == "ack" else NOTED_BEFORE
+        return told_before(reply, message, [*request]) if attempt.differs else reply
 
     def _rehydrate(self, params: p.ContinueWorkflow) -> Outcome:
         """Show the pending step again; any surface's token of the run will do (rule 34)."""
@@ -251,7 +243,7 @@ class ExecutionSurface(LedgerSurface):
     @tool()
     def start_session(self, params: p.StartSession, call: Call) -> Outcome:
         """Open a session for notes before any workflow is started."""
-        key = repeatable(self.ledger, "start_session", params.requestId, params)
+        key = repeatable(self.ledger, "start_session", params.requestId, params, told_before)
         if isinstance(key, Reply):
             return key
         new, token = self.ledger.start_session(params.title or "Untitled work"), slot("sst", 0)
@@ -268,6 +260,12 @@ class ExecutionSurface(LedgerSurface):
     def resume_session(self, params: p.ResumeSession, call: Call) -> Outcome:
         """Find earlier work in a new chat, by words or id. Returns tokens to go on with at once."""
         return resumed(self.ledger, params.query or "", params.resumeRef)
+
+
+def told_before(reply: Reply, message: str, ignored: Sequence[str] = ()) -> Reply:
+    """Say before a recorded answer that something else was sent; the note stays outside of its payload."""
+    note: dict[str, Json] = {"replayed": True, "ignored": [*ignored], "message": message}
+    return replace(reply, text=f"{message}\n\n{reply.text}", meta={**reply.meta, "interlock/replay": note})
 
 
 def waits_for_the_user(decided: Decided) -> bool:

@@ -44,7 +44,7 @@ from interlock.surfaces.recorded import repeatable
 from interlock.surfaces.refusals import INBOX, sentence
 from interlock.surfaces.shared import session_params as shared
 from interlock.surfaces.shared.reading_call import presented_gate
-from interlock.surfaces.shared.replies import as_json, failure, json_reply, of_error, of_refusal
+from interlock.surfaces.shared.replies import as_json, failure, json_reply, of_error, of_refusal, with_warning
 from interlock.surfaces.shared.resolutions import answering, repeats, resolution
 from interlock.surfaces.shared.session_errors import completed
 from interlock.surfaces.shared.session_tools import (
@@ -129,7 +129,7 @@ class GatedSurface(LedgerSurface):
             return self.shared.invalid(
                 self.tools["start_session"], "Object missing required field `workflow_id`"
             )
-        key = repeatable(self.ledger, "gated start_session", params.requestId, params)
+        key = repeatable(self.ledger, "gated start_session", params.requestId, params, with_warning)
         if isinstance(key, Reply):
             return key
         calling = Calling("start_session", {"workflow": params.workflow_id[:128]})

@@ -14,11 +14,10 @@ from interlock.core.run.outcomes import Refusal
 from interlock.core.run.output import Output
 from interlock.core.run.surface_policy import NAVIGATION
 from interlock.core.values import Json
-from interlock.ledger.attempt import Replayed
 from interlock.ledger.errors import LedgerError
 from interlock.ledger.ledger import Ledger
+from interlock.ledger.repeatable import Replayed, start_key
 from interlock.ledger.runs.position import Position, tip_of
-from interlock.ledger.starts import start_key
 from interlock.ledger.tokens.tokens import Pointer
 from interlock.surfaces.arguments import (
     InvalidArgument,
@@ -55,6 +54,7 @@ from interlock.surfaces.navigation.render import (
 )
 from interlock.surfaces.navigation.situations import run_pointer, situation_at, situation_of, state_pointer
 from interlock.surfaces.navigation.texts import Texts
+from interlock.surfaces.recorded import STARTED_BEFORE
 from interlock.surfaces.shared.found_work import found_fields
 from interlock.surfaces.tool import Tool, tool, tools_of
 
@@ -103,7 +103,7 @@ class NavigationSurface(LedgerSurface):
             return self.invalid(self.tools["nav_start"], missing_field("workflow_id"))
         key = start_key(self.ledger, "nav_start", params.requestId, params)
         if isinstance(key, Replayed):
-            return encoded_reply(self.ledger.filled(key.body, key.handle, key.lines))
+            return self._replayed(key, Notice("SENT_BEFORE", STARTED_BEFORE))
         variables = params.initial_variables or {}
         invalid_variables = check_context(variables, "initial_variables")
         if invalid_variables is not None:
@@ -192,8 +192,7 @@ class NavigationSurface(LedgerSurface):
     def _act(self, pointer: Pointer, params: p.NavAction, output: Output, call: Call) -> Outcome:
         attempt = self.ledger.attempt(pointer, attempt_of(identity_of(params, output)), request_of(params))
         if isinstance(attempt, Replayed):
-            body = self.ledger.filled(attempt.body, attempt.handle, attempt.lines)
-            return _replayed(body, differs=attempt.differs)
+            return self._replayed(attempt, SENT_BEFORE)
         position = attempt.position
         terms = self.ledger.terms(position.state)
         command = command_of(params, position, output, terms, attempt.now, call.client.name)
@@ -225,6 +224,15 @@ class NavigationSurface(LedgerSurface):
         )
         return encoded_reply(self.ledger.filled(response, pointer.handle, attempt.lines))
 
+    def _replayed(self, before: Replayed, differing: Notice) -> Reply:
+        """Reply with a recorded answer; one to a call that sent something else says so (rule 9)."""
+        body = self.ledger.filled(before.body, before.handle, before.lines)
+        if not before.differs:
+            return encoded_reply(body)
+        decoded = msgspec.json.decode(body)
+        warned = [*Notices((differing,)).fields, *decoded.get("warnings", ())]
+        return body_reply({**decoded, "warnings": warned})
+
     def _refused(self, pointer: Pointer, params: p.NavAction, refusal: Refusal) -> Outcome:
         """Answer a refused action; it is not an error of the call, and the state stays as it was."""
         position = self.ledger.onward(pointer)
@@ -239,15 +247,6 @@ class NavigationSurface(LedgerSurface):
         body = response_body(situation_at(self.ledger, position), f"Action failed: {wording.message}")
         body |= {"success": False, "error": error, "state": params.state}
         return encoded_reply(self.ledger.filled(msgspec.json.encode(body), pointer.handle, position.lines))
-
-
-def _replayed(body: bytes, *, differs: bool) -> Reply:
-    """Reply with a recorded answer; one to a call that sent something else beside says so (rule 9)."""
-    if not differs:
-        return encoded_reply(body)
-    decoded = msgspec.json.decode(body)
-    warned = [*Notices((SENT_BEFORE,)).fields, *decoded.get("warnings", ())]
-    return body_reply({**decoded, "warnings": warned})
 
 
 def _argument_reply(error: InvalidArgument) -> Reply:

@@ -28,7 +28,7 @@ from interlock.surfaces.session.reading import SessionReading
 from interlock.surfaces.shared import session_params as shared
 from interlock.surfaces.shared.documents import META
 from interlock.surfaces.shared.reading_call import status_of
-from interlock.surfaces.shared.replies import json_reply, of_error, of_refusal
+from interlock.surfaces.shared.replies import json_reply, of_error, of_refusal, with_warning
 from interlock.surfaces.shared.session_errors import completed
 from interlock.surfaces.shared.session_tools import RECOVERED, SERVER, NotEntered, SessionTools
 from interlock.surfaces.shared.workflow_shapes import as_toon
@@ -82,7 +82,7 @@ class SessionSurface(LedgerSurface):
         found = self.shared.found(params.find, params.session_token, TAKE_UP)
         if found is not None:
             return found
-        key = repeatable(self.ledger, "session start_session", params.requestId, params)
+        key = repeatable(self.ledger, "session start_session", params.requestId, params, with_warning)
         if isinstance(key, Reply):
             return key
         about: dict[str, Json] = {"workflow": params.workflow_id[:128]} if params.workflow_id else {}

@@ -22,6 +22,7 @@ from interlock.core.run.outcomes import Decided, Refusal
 from interlock.core.run.surface_policy import SurfacePolicy
 from interlock.core.values import Json, Variables
 from interlock.ledger.ledger import Ledger
+from interlock.ledger.repeatable import Repeatable
 from interlock.ledger.runs.position import Position
 from interlock.ledger.runs.shared_sessions import (
     Calling,
@@ -29,7 +30,6 @@ from interlock.ledger.runs.shared_sessions import (
     Sessions,
     session_token,
 )
-from interlock.ledger.starts import StartKey
 from interlock.ledger.tokens.slots import slot
 from interlock.ledger.tokens.tokens import Pointer
 from interlock.surfaces.arguments import InvalidArgument, check_context, decoding_error
@@ -139,7 +139,7 @@ class SessionTools:
         calling: Calling,
         agent: str,
         workflow_id: str,
-        key: StartKey | None,
+        key: Repeatable | None,
         parent: Position | None = None,
         flags: Mapping[str, Json] | None = None,
         warning: str = "",

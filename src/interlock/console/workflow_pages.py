@@ -16,7 +16,7 @@ from interlock.authoring.graph.svg import Line, picture_of
 from interlock.authoring.library import Diagnostic, Library, Loaded
 from interlock.core.definition.workflow import Gate, Loop, Step, Workflow, walk
 from interlock.core.values import Json
-from interlock.ledger.decisions.inbox import QuestionOption, question_option
+from interlock.ledger.decisions.inbox import QuestionOption, question_options
 from interlock.ledger.queries.run_lines import RunLine, WorkflowUser
 from interlock.ledger.queries.status import Shown
 from interlock.ledger.queries.story import RunStory
@@ -309,7 +309,7 @@ def workflow_items(workflow: Workflow) -> Iterator[WorkflowItem]:
                         confirms=step.may_confirm,
                     )
                 case Gate() as gate:
-                    options = tuple(map(question_option, gate.options))
+                    options = question_options(gate.options)
                     yield replace(line, text=gate.message, options=options)
                 case Loop() as loop:
                     yield replace(line, text=loop.description or "")

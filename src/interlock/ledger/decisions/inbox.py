@@ -7,6 +7,7 @@ by the agent's next call; a session with one head goes on at once.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from typing import TypeAlias
 
 import msgspec
@@ -101,9 +102,12 @@ class AskedBefore(Struct, frozen=True):
         return asked == (self.run_id, self.key, self.shown) and self.since in (0, question.since)
 
 
-def question_option(option: Option) -> QuestionOption:
-    """Describe an option, with its effect in words."""
-    return QuestionOption(option.id, option.label, option.description or "", effect_text(option.effect))
+def question_options(options: Sequence[Option]) -> tuple[QuestionOption, ...]:
+    """Describe options, each with its effect in words."""
+    return tuple(
+        QuestionOption(option.id, option.label, option.description or "", effect_text(option.effect))
+        for option in options
+    )
 
 
 def inbox(ledger: Ledger) -> tuple[WaitingQuestion, ...]:
@@ -150,18 +154,25 @@ def _asking(session: SessionRow) -> Asking:
 
 
 def questions(ledger: Ledger, session: SessionRow) -> list[WaitingQuestion]:
-    """Return what the runs of one session ask the user."""
+    """Return what the runs of one session ask the user, as far as it can be read."""
     asked: list[WaitingQuestion] = []
-    for node in _waiting_nodes(ledger, session):
-        try:
-            position = ledger.position(session.session_id, node)
-        except LedgerError:  # it is damaged, or was removed meanwhile
-            return asked
-        terms = ledger.terms(position.state)
-        asked += [
-            question for question in _asked(position, terms) if question.shown not in position.decisions
-        ]
+    with suppress(LedgerError):  # it is damaged, or was removed meanwhile
+        for _, question in located_questions(ledger, session):
+            asked.append(question)
     return asked
+
+
+def located_questions(ledger: Ledger, session: SessionRow) -> Iterator[tuple[Position, WaitingQuestion]]:
+    """Yield what the runs of one session ask the user, each with its position, or raise what is damaged."""
+    for node in _waiting_nodes(ledger, session):
+        position = ledger.position(session.session_id, node)
+        yield from ((position, question) for question in _unanswered(ledger, position))
+
+
+def _unanswered(ledger: Ledger, position: Position) -> Iterator[WaitingQuestion]:
+    """Yield what a run asks at a node that nobody has answered yet."""
+    asked = _asked(position, ledger.terms(position.state))
+    return (question for question in asked if question.shown not in position.decisions)
 
 
 def _waiting_nodes(ledger: Ledger, session: SessionRow) -> list[int]:
@@ -198,19 +209,19 @@ def _asked(position: Position, terms: Terms) -> Iterator[WaitingQuestion]:
 
 
 def _waiting(position: Position, question: Question, key: str, since: int) -> WaitingQuestion:
-    rounds = rounds_text(position.state, key)
+    session, rounds = position.session, rounds_text(position.state, key)
     return WaitingQuestion(
-        session_id=position.session_id,
+        session_id=session.session_id,
         run_id=position.run.run_id,
         node=position.node.node,
         id=question.id,
         key=key,
         shown=question.digest,
-        ref=ref_of(position.session_id),
-        title=position.session.title,
+        ref=ref_of(session.session_id),
+        title=session.title,
         name=f"{question.name} ({rounds})" if rounds else question.name,
         message=question.text,
-        options=tuple(map(question_option, question.options)),
+        options=question_options(question.options),
         since=since,
     )
 
@@ -302,13 +313,14 @@ def _announce(
 
 def _still_asked(ledger: Ledger, position: Position, asked: AskedQuestion) -> WaitingQuestion:
     """Return the question that is meant if it waits as it was shown; else raise what waits instead."""
-    waiting = questions(ledger, position.session)
+    waiting = [*_unanswered(ledger, position)] if position.is_tip else questions(ledger, position.session)
     meant = next((question for question in waiting if _is_meant(question, asked)), None)
     if meant is not None and meant.shown == asked.shown and _is_as_put(position):
         return meant
     if meant is not None:
         message = f"'{asked.id}' has changed since it was shown to you; nothing was recorded."
         raise LedgerError("QUESTION_CHANGED", message, "Read it again, then answer.", details=_instead(meant))
+    waiting = questions(ledger, position.session)
     later = (other for other in waiting if (other.run_id, other.id) == (position.run.run_id, asked.id))
     raise _gone(asked, next(later, None))
 

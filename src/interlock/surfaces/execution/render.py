@@ -95,11 +95,12 @@ def token_slots(view: View, *, complete: bool) -> dict[str, str]:
 
 def pending_of(view: View) -> Pending | None:
     """The pending item, whatever it is, as a step."""
-    scope = view.plan.scope(view.told.variables)
+    told = view.told
+    scope = view.plan.scope(told.variables)
     where = [*rounds(view.plan, view.state)] if view.state.frames else []
     match view.awaited:
         case NeedStep(step=step):
-            prompt = "\n\n".join([*where, step_text(view.plan, view.told, step, Parameters())])
+            prompt = "\n\n".join([*where, step_text(view.plan, told, step, Parameters())])
             asks = step.may_confirm and view.state.preferences.guided
             return Pending(step.id, interpolate(step.title, scope), prompt, asks)
         case NeedAnswer(gate=gate):

@@ -11,10 +11,10 @@ from interlock.cli.interactive import choose, require_pin, require_terminal
 from interlock.cli.options import owner_option, session_argument, with_ledger
 from interlock.cli.references import owned_session
 from interlock.cli.screen import CHECK_FAILED, CONFLICT, USAGE, inform, line_of, say, stop
-from interlock.ledger.decisions.inbox import WaitingQuestion, decide_question, questions
-from interlock.ledger.decisions.substance import Substance, substance_of
-from interlock.ledger.errors import LedgerError
+from interlock.ledger.decisions.inbox import WaitingQuestion, decide_question, located_questions
+from interlock.ledger.decisions.substance import substance_of
 from interlock.ledger.ledger import Ledger
+from interlock.ledger.runs.position import Position
 
 TOKEN = "INTERLOCK_TOKEN"
 REMARK = "A remark for the agent (Enter for none)"
@@ -44,22 +44,17 @@ def command(
     """Answer the gate that a run waits at. Needs a terminal, and the PIN if one is set."""
     require_terminal("A decision")
     ledger, session = owned_session(ledger, ref, owner)
-    try:
-        ledger.position(session.session_id)
-    except LedgerError as error:  # a session without a run asks nothing; a damaged one is not asked
-        if error.code == "SESSION_NOT_HEALTHY":
-            raise
     wanted = run or (ref if ref.startswith("run_") else "")
     begins = f"run_{wanted.removeprefix('run_')}"
     waiting = [
-        question
-        for question in questions(ledger, session)
+        (position, question)
+        for position, question in located_questions(ledger, session)
         if question.run_id.startswith(begins)
         and gate in (None, question.id)
         and node in (None, question.node)
     ]
-    question = _only(ledger, waiting, ref)
-    show_question(question, _substance(ledger, question))
+    position, question = _only(ledger, waiting, ref)
+    show_question(question, substance_of(ledger, position, question))
     answer = _answer(question, option)
     if option is None and not note:
         note = str(click.prompt(REMARK, default="", show_default=False, err=True))
@@ -81,23 +76,22 @@ def _identified(ledger: Ledger, name: str) -> str:
     return name
 
 
-def _substance(ledger: Ledger, question: WaitingQuestion) -> Substance:
-    return substance_of(ledger, ledger.position(question.session_id, question.node), question)
-
-
-def _only(ledger: Ledger, waiting: list[WaitingQuestion], ref: str) -> WaitingQuestion:
+def _only(
+    ledger: Ledger, waiting: list[tuple[Position, WaitingQuestion]], ref: str
+) -> tuple[Position, WaitingQuestion]:
     """Return the question that is meant; if there are several, list them and end the command."""
     if not waiting:
         stop(CONFLICT, f"No decision is waiting in session {ref}. See `interlock inbox`.")
     if len(waiting) == 1:
         return waiting[0]
-    for question in waiting:
-        show_question(question, _substance(ledger, question), among_others=True, lines=LINES_IN_LIST)
+    for position, question in waiting:
+        substance = substance_of(ledger, position, question)
+        show_question(question, substance, among_others=True, lines=LINES_IN_LIST)
         say()
-    if len({question.run_id for question in waiting}) > 1:
+    if len({question.run_id for _, question in waiting}) > 1:
         option = "--run"
     else:
-        option = "--gate" if len({question.id for question in waiting}) > 1 else "--node"
+        option = "--gate" if len({question.id for _, question in waiting}) > 1 else "--node"
     return stop(USAGE, f"Several questions are waiting in session {ref}. Name one with {option}.")
 
 

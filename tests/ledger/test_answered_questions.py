@@ -9,6 +9,7 @@ from interlock.core.run import events as e
 from interlock.ledger.decisions.inbox import AskedQuestion, decide_question, inbox, questions
 from interlock.ledger.errors import LedgerError
 from interlock.ledger.queries.status import find_session, session_status
+from interlock.ledger.runs.whole_session import WholeSession
 from interlock.store.protocol import SessionRow
 from support.attacker import USER, Attacker
 from support.harness import Bench, gate, steps, workflow
@@ -125,6 +126,6 @@ def test_a_run_waits_for_what_its_own_surface_says(bench: Bench) -> None:
     agent = asking_in_rounds(bench, "navigation")
     session = find_session(agent.ledger, agent.session_id)
     assert isinstance(session, SessionRow)
-    (run,) = session_status(agent.ledger, session).runs
+    (run,) = session_status(WholeSession(agent.ledger, session)).runs
     assert (run.pending.kind, run.pending.id) == ("choice", "each")
     assert questions(agent.ledger, session) == []

@@ -20,6 +20,7 @@ from interlock.ledger.log.repair import Finding, Repaired, inspect, mark, repair
 from interlock.ledger.queries.indexing import catch_up
 from interlock.ledger.queries.log_lines import event_lines
 from interlock.ledger.queries.tree import trees_of
+from interlock.ledger.runs.whole_session import WholeSession
 from interlock.ledger.transfer.bundle import Bundle, read_bundle
 from interlock.ledger.transfer.export_import import export_session, import_bundle
 from interlock.store.protocol import CommitRow
@@ -141,7 +142,7 @@ def test_the_sound_events_before_the_damage_are_listed_and_drawn(target: Target)
     assert sound == damaged.first
     lines = event_lines(target.ledger, target.session, end=sound)
     assert [line.index for line in lines] == list(range(sound))
-    (tree,) = trees_of(target.ledger, session, sound)
+    (tree,) = trees_of(WholeSession(target.ledger, session, sound))
     assert [node.node for node in tree.nodes] == [0, 1]
 
 

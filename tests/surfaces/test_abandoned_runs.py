@@ -23,6 +23,7 @@ from interlock.ledger.queries.status import session_status
 from interlock.ledger.queries.tree import trees_of
 from interlock.ledger.runs.abandonment import abandon_run
 from interlock.ledger.runs.position import Position
+from interlock.ledger.runs.whole_session import WholeSession
 from interlock.ledger.settings import Settings
 from interlock.ledger.tokens.keyring import Keys
 from interlock.ledger.transfer.bundle import Bundle, read_bundle
@@ -205,10 +206,10 @@ def test_a_run_that_was_given_up_stays_readable_and_is_not_offered_first(bench: 
     going_on = agent.start("test.flow", title="pelican too")["session"]["sessionId"]
     ledger = bench.ledger()
     row = session_of(ledger, session_id)
-    status = session_status(ledger, row).runs[0]
+    status = session_status(WholeSession(ledger, row)).runs[0]
     assert (status.status, status.pending.kind) == ("abandoned", "nothing")
     assert status.abandoned == f"abandoned by the user, cli: {WHY}"
-    tree = trees_of(ledger, row)[0]
+    tree = trees_of(WholeSession(ledger, row))[0]
     assert (tree.status, tree.nodes[-1].label, tree.nodes[-1].pending.title) == (
         "abandoned",
         "abandoned",
@@ -238,7 +239,7 @@ def test_a_bundle_carries_it(bench: Bench, agent: Agent, tmp_path: Path) -> None
     bundle = read_bundle(msgspec.json.encode(exported))
     assert isinstance(bundle, Bundle), bundle
     imported = import_bundle(elsewhere, bundle)
-    assert session_status(elsewhere, imported).runs[0].status == "abandoned"
+    assert session_status(WholeSession(elsewhere, imported)).runs[0].status == "abandoned"
     position = elsewhere.position(imported.session_id, 0)
     assert isinstance(position, Position)
     assert position.state.abandoned is not None
@@ -373,7 +374,7 @@ def check_left_behind(ledger: Ledger, why: str) -> None:
     by_age = sorted(children, key=lambda row: row.parent_session in {child.session_id for child in children})
     below = f"abandoned by its parent (build): the parent was abandoned by its parent (build): {why}"
     for row, text in zip(by_age, (f"abandoned by its parent (build): {why}", below), strict=True):
-        status = session_status(ledger, row).runs[0]
+        status = session_status(WholeSession(ledger, row)).runs[0]
         assert (status.status, status.pending.kind, status.abandoned) == ("abandoned", "nothing", text)
         assert given_up(ledger, row.session_id) == [text]
     assert inbox(ledger) == ()

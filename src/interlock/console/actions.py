@@ -24,8 +24,9 @@ from interlock.ledger.decisions.modes import set_session_mode
 from interlock.ledger.decisions.trust import give_trust, take_trust_back, trustable
 from interlock.ledger.decisions.user_pin import has_pin, pin_matches
 from interlock.ledger.ledger import Ledger
-from interlock.ledger.queries.status import Shown, find_session, handle_of, session_status
+from interlock.ledger.queries.status import Shown, find_session, handle_of
 from interlock.ledger.runs.abandonment import abandon_run
+from interlock.ledger.runs.whole_session import WholeSession
 from interlock.ledger.saved_views import SavedView, remove_view, save_view
 from interlock.ledger.tokens.tokens import Pointer
 from interlock.ledger.transfer.bundle import BundleRefused, read_bundle
@@ -213,12 +214,11 @@ class Actions:
         """Give up a run for good; it stays readable."""
         ledger = self._ledger.of(principal.name)
         session = find_session(ledger, request.session_id)
-        tips = {run.run_id: run.tip for run in session_status(ledger, session).runs}
-        if request.run_id not in tips:
+        run = next((run for run in WholeSession(ledger, session).runs if run.run_id == request.run_id), None)
+        if run is None:
             return refused(404, "NOT_FOUND", "This session has no such run.", "Reload the page.")
-        position = ledger.position(session.session_id, tips[request.run_id])
         channel: Channel = "console" if principal.decides else "agent"
-        given_up = abandon_run(ledger, session.session_id, position.run.run, channel, request.reason)
+        given_up = abandon_run(ledger, session.session_id, run.run, channel, request.reason)
         if isinstance(given_up, Refusal):
             return refused(409, given_up.code, "The run has ended; there is nothing to give up.")
         return answer_to(ActionDone("Abandoned. The run stays readable.", session.session_id))

@@ -15,7 +15,8 @@ from interlock.ledger.decisions.inbox import WaitingQuestion
 from interlock.ledger.decisions.modes import ModeLine, session_modes
 from interlock.ledger.errors import LedgerError
 from interlock.ledger.ledger import Ledger
-from interlock.ledger.queries.log_lines import EVENT_KINDS, event_lines
+from interlock.ledger.log.chain import kind_of
+from interlock.ledger.queries.log_lines import EVENT_KINDS, event_line, event_lines
 from interlock.ledger.queries.run_lines import shown_status, stale_before
 from interlock.ledger.queries.run_words import named
 from interlock.ledger.queries.search import FINISHED
@@ -33,6 +34,7 @@ from interlock.ledger.queries.status import (
 )
 from interlock.ledger.queries.story import RunStory, story_of
 from interlock.ledger.queries.tree import trees_of
+from interlock.ledger.runs.whole_session import WholeSession
 
 MOST_EVENTS = 200
 LOOKED_AT = 2000
@@ -128,24 +130,23 @@ def session_page(
 ) -> SessionPage:
     """Return a session with one of its runs; the one that work continues with if none is named."""
     session = find_session(ledger, ref)
-    notes = notes_of(ledger, session)
-    trees = trees_of(ledger, session)
+    reading, notes = WholeSession(ledger, session), notes_of(ledger, session)
+    trees = trees_of(reading)
     head = next((tree for tree in trees if session.head_node in {each.node for each in tree.nodes}), None)
     shown = next((tree for tree in trees if tree.run_id == run_id), head)
     if run_id and (shown is None or shown.run_id != run_id):
         message = f"Session {ref_of(session.session_id)} has no run {run_id}."
         raise LedgerError("NOT_FOUND", message, "Choose one of its runs.")
-    story = story_of(ledger, session, shown.run_id, node) if shown is not None else None
-    status = session_status(ledger, session)
+    story = story_of(reading, shown.run_id, node) if shown is not None else None
+    status = session_status(reading)
     tip = shown.tip if shown is not None and shown.status not in FINISHED else None
     is_waited_for = story is not None and story.tip == tip
     drawn = tuple(in_lanes(tree, story.tip if story and tree is shown else None) for tree in trees)
     runs = tuple(session_run(ledger, session.session_id, run) for run in status.runs)
     lanes = [SessionLane(run.run_id, run.title, run.status, run.started_at, run.updated_at) for run in runs]
-    events = event_lines(ledger, session.session_id, SESSION_KINDS, end=session.head_index + 1)
-    marks = [
-        SessionMark(line.at, line.summary(ledger.owner) or line.kind) for line in events if line.run is None
-    ]
+    events = [row for row in reading.log if row.run is None and kind_of(row.event) in SESSION_KINDS]
+    lines = [event_line(row, reading.imported) for row in events]
+    marks = [SessionMark(line.at, line.summary(ledger.owner) or line.kind) for line in lines]
     whole = SessionLane("", "Session", "", session.created_at, session.updated_at, tuple(marks))
     return SessionPage(
         status=status,

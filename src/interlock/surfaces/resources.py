@@ -18,6 +18,7 @@ from interlock.ledger.errors import LedgerError
 from interlock.ledger.ledger import Ledger
 from interlock.ledger.queries.heads import head_digests
 from interlock.ledger.queries.status import find_session, notes_of, recent_references, session_status
+from interlock.ledger.runs.whole_session import WholeSession
 from interlock.ledger.transfer.export_import import export_session
 from interlock.ledger.transfer.text_export import as_markdown
 from interlock.surfaces.prompts import MOST_COMPLETIONS
@@ -196,7 +197,9 @@ class Resources:
             return None
         if template is TRANSCRIPT:
             return as_markdown(export_session(ledger.store, session, ledger.pins, ledger.clock()))
-        return _json({"status": session_status(ledger, session), "notes": notes_of(ledger, session)})
+        return _json(
+            {"status": session_status(WholeSession(ledger, session)), "notes": notes_of(ledger, session)}
+        )
 
 
 def _uri(template: Template, value: str) -> str:

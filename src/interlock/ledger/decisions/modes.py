@@ -83,8 +83,9 @@ def _open_nodes(
         for run in reader.runs(session.session_id):
             if run.status == "abandoned":
                 continue
-            ends = {node.node for node in tips(reader, run)}
-            for node in reader.nodes(session.session_id, run.run):
+            nodes = list(reader.nodes(session.session_id, run.run))
+            ends = {node.node for node in tips(nodes)}
+            for node in nodes:
                 state, audit = audited_state_of(node, modes.get(node.node))
                 if not state.finished:
                     yield run, node, state, audit, "tip" if node.node in ends else "earlier"

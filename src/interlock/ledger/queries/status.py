@@ -5,13 +5,13 @@ The command line and the console print these; their field names are a contract w
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Literal, assert_never
 
 from msgspec import Struct
 
 from interlock.core.definition.conditions import Scope
 from interlock.core.definition.prompts import question_text
-from interlock.core.engine.settle import awaited
 from interlock.core.run.outcomes import (
     Awaited,
     Done,
@@ -24,7 +24,6 @@ from interlock.core.run.outcomes import (
 )
 from interlock.core.run.preferences import Autonomy, Mode, RiskPolicy, mode_of
 from interlock.core.run.state import KnownGap
-from interlock.core.run.surface_policy import POLICIES
 from interlock.ledger.decisions.recorded import recorded_decisions
 from interlock.ledger.errors import LedgerError
 from interlock.ledger.log.health import damage_of
@@ -33,6 +32,7 @@ from interlock.ledger.runs.position import tip_of
 from interlock.ledger.runs.positions import Positions
 from interlock.ledger.runs.recap import Recap, recap
 from interlock.ledger.runs.session_notes import session_notes
+from interlock.ledger.runs.whole_session import WholeSession
 from interlock.store.protocol import NodeRow, Reader, RunRow, SessionFilter, SessionRow, Store
 
 REF = 8
@@ -185,11 +185,11 @@ def head_run(session: SessionRow, runs: list[RunRow]) -> RunRow | None:
     return next((run for run in runs if run.run == session.head_run), runs[-1] if runs else None)
 
 
-def session_status(positions: Positions, session: SessionRow) -> SessionStatus:
+def session_status(reading: WholeSession) -> SessionStatus:
     """Return the status of a session, run by run."""
-    with positions.store.reading() as reader:
-        damage = damage_of(reader, session)
-        observed, runs = dict(reader.observations(session.session_id)), reader.runs(session.session_id)
+    session = reading.session
+    with reading.positions.store.reading() as reader:
+        damage, observed = damage_of(reader, session), dict(reader.observations(session.session_id))
     return SessionStatus(
         session_id=session.session_id,
         ref=ref_of(session.session_id),
@@ -201,20 +201,18 @@ def session_status(positions: Positions, session: SessionRow) -> SessionStatus:
         updated_at=session.updated_at,
         keep=session.keep,
         observed=observed,
-        runs=tuple(_run_status(positions, session, run) for run in runs),
+        runs=tuple(_run_status(reading, run) for run in reading.runs),
     )
 
 
-def _run_status(positions: Positions, session: SessionRow, run: RunRow) -> RunStatus:
-    with positions.store.reading() as reader:
-        tip = reader.load(session.session_id, node=tip_of(session, run))
-        branches = len(tips(reader, run))
+def _run_status(reading: WholeSession, run: RunRow) -> RunStatus:
+    session = reading.session
+    tip = reading.positions.store.load(session.session_id, node=tip_of(session, run))
     assert tip is not None
     assert tip.node is not None, "a run has a tip"
-    plan = positions.pins.plan(positions.content, run.workflow_hash)
     state = state_of(tip.node, tip.mode)
-    need = awaited(plan, state, POLICIES[run.surface])
-    with positions.store.reading() as reader:
+    plan, need = reading.plan(run), reading.awaited(run, state)
+    with reading.positions.store.reading() as reader:
         decisions = recorded_decisions(plan, state, need, tip, reader)
     # the lists say the same of a run that waits for its user
     is_waiting = bool(run.awaiting) and not decisions and not state.finished
@@ -231,18 +229,18 @@ def _run_status(positions: Positions, session: SessionRow, run: RunRow) -> RunSt
         gaps=state.gaps,
         gap_list=state.gap_list,
         tip=tip.node.node,
-        branches=branches,
+        branches=len(tips(reading.nodes(run))),
         started_at=run.started_at,
         updated_at=max(run.updated_at, tip.node.created_at),
         abandoned=state.abandoned.text if state.abandoned else None,
     )
 
 
-def tips(reader: Reader, run: RunRow) -> list[NodeRow]:
+def tips(nodes: Iterable[NodeRow]) -> list[NodeRow]:
     """Return the ends of all branches of a run."""
-    nodes = [node for node in reader.nodes(run.session_id, run.run) if node.kind == "step"]
-    parents = {node.parent for node in nodes}
-    return [node for node in nodes if node.node not in parents]
+    steps = [node for node in nodes if node.kind == "step"]
+    parents = {node.parent for node in steps}
+    return [node for node in steps if node.node not in parents]
 
 
 def pending_line(need: Awaited, scope: Scope) -> PendingLine:

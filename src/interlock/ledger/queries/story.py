@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Literal
 
 import msgspec
@@ -11,26 +11,24 @@ from msgspec.structs import replace
 
 from interlock.core.definition.program import Plan
 from interlock.core.engine.gates import question_of
-from interlock.core.engine.settle import awaited
 from interlock.core.run import events as e
 from interlock.core.run.channels import Strength, named, strength
 from interlock.core.run.outcomes import Awaited, Done, NeedAnswer, NeedInput, NeedStep
 from interlock.core.run.preferences import mode_of
 from interlock.core.run.reasons import Blocker
 from interlock.core.run.state import RunState
-from interlock.core.run.surface_policy import POLICIES
 from interlock.core.values import Json
 from interlock.core.variables.sending import Parameters, step_text
 from interlock.ledger.errors import LedgerError
-from interlock.ledger.log.chain import Logged, logged
+from interlock.ledger.log.chain import Logged
 from interlock.ledger.log.projection import outputs_of, state_of
 from interlock.ledger.log.records import AdvanceRecorded, DecisionRecorded, LogEntry
 from interlock.ledger.queries.artifacts import ShownArtifact, shown_artifact
 from interlock.ledger.queries.check_results import ShownCheck, shown_check
 from interlock.ledger.queries.status import Shown, pending_line, ref_of, step_label
 from interlock.ledger.runs.position import Position, subject_of, tip_of
-from interlock.ledger.runs.positions import Positions
-from interlock.store.protocol import BlockedRow, NodeRow, Recorded, SessionRow
+from interlock.ledger.runs.whole_session import WholeSession
+from interlock.store.protocol import BlockedRow, NodeRow, Recorded
 
 MOST_STEPS = 200
 
@@ -108,34 +106,33 @@ class RunStory(Shown, frozen=True):
     omitted: int = 0
 
 
-def story_of(positions: Positions, session: SessionRow, run_id: str, tip: int | None = None) -> RunStory:
+def story_of(reading: WholeSession, run_id: str, tip: int | None = None) -> RunStory:
     """Tell the branch that ends at a node, or at the preferred tip of the run."""
-    session_id, next_action = session.session_id, f"See `interlock tree {ref_of(session.session_id)}`."
-    with positions.store.reading() as reader:
-        run = next((run for run in reader.runs(session_id) if run.run_id == run_id), None)
-        if run is None:
-            raise LedgerError("NOT_FOUND", f"This session has no run {run_id}.", next_action)
-        end = tip_of(session, run) if tip is None else tip
-        last = reader.node(session_id, end)
-        if last is None or last.run != run.run:
-            raise LedgerError("NOT_FOUND", f"Run {run_id} has no node {end}.", next_action)
-        numbers = [row.node for row in reversed(reader.path(session_id, end, MOST_STEPS))]
-        rows = (reader.node(session_id, number) for number in numbers)  # a path comes without states
-        path = [row for row in rows if row is not None]
-        blocked, noted = defaultdict[int, list[BlockedRow]](list), defaultdict[int, list[NodeRow]](list)
-        for attempt in reader.blocked(session_id, numbers):
+    session, session_id = reading.session, reading.session.session_id
+    next_action = f"See `interlock tree {ref_of(session_id)}`."
+    run = next((run for run in reading.runs if run.run_id == run_id), None)
+    if run is None:
+        raise LedgerError("NOT_FOUND", f"This session has no run {run_id}.", next_action)
+    end = tip_of(session, run) if tip is None else tip
+    path = _path(reading.nodes(run), end)
+    if not path:
+        raise LedgerError("NOT_FOUND", f"Run {run_id} has no node {end}.", next_action)
+    blocked, noted = defaultdict[int, list[BlockedRow]](list), defaultdict[int, list[NodeRow]](list)
+    with reading.positions.store.reading() as reader:
+        for attempt in reader.blocked(session_id, [row.node for row in path]):
             blocked[attempt.node].append(attempt)
-        for note in reader.notes(session_id, numbers):
-            noted[note.parent or 0].append(note)
         modes = {row.node: row.preferences for row in reader.modes(session_id)}
-        history = BranchHistory()
-        for logged_event in logged(reader.commits(session_id, start=path[0].event_index)):
-            history.add(logged_event, session.owner)
-    plan = positions.pins.plan(positions.content, run.workflow_hash)
+    for note in reading.nodes(run):
+        if note.kind == "note":
+            noted[note.parent or 0].append(note)
+    history = BranchHistory()
+    for logged_event in reading.log:
+        history.add(logged_event, session.owner)
+    plan = reading.plan(run)
     steps: list[StoryStep] = []
     for row, child in zip(path, [*path[1:], None], strict=True):
         state = state_of(row, modes.get(row.node))
-        need = awaited(plan, state, POLICIES[run.surface])
+        need = reading.awaited(run, state)
         if child is None and isinstance(need, Done):
             break
         line = pending_line(need, plan.scope(state.variables))
@@ -161,6 +158,16 @@ def story_of(positions: Positions, session: SessionRow, run_id: str, tip: int | 
             )
         )
     return RunStory(run.run_id, end, tuple(steps), path[0].depth)
+
+
+def _path(nodes: Sequence[NodeRow], end: int) -> list[NodeRow]:
+    """Return the last nodes on the way to one of them, oldest first; none if it is not among them."""
+    rows, path = {row.node: row for row in nodes}, list[NodeRow]()
+    number: int | None = end
+    while number in rows and len(path) < MOST_STEPS:
+        path.append(rows[number])
+        number = path[-1].parent
+    return path[::-1]
 
 
 def claimed_checks(need: Awaited) -> Iterator[ShownCheck]:

@@ -7,19 +7,15 @@ from collections.abc import Iterable, Mapping
 
 from msgspec.structs import replace
 
-from interlock.core.definition.program import Plan
 from interlock.core.definition.workflow import Step, walk
-from interlock.core.engine.settle import awaited
 from interlock.core.run import events as e
 from interlock.core.run.channels import labels
-from interlock.core.run.surface_policy import POLICIES, SurfacePolicy
-from interlock.ledger.log.chain import logged
 from interlock.ledger.log.projection import state_of
 from interlock.ledger.log.records import AdvanceRecorded, Cause, LogEntry, NodeCreated
-from interlock.ledger.queries.status import PendingLine, Shown, pending_line, step_label
+from interlock.ledger.queries.status import PendingLine, Shown, pending_line, step_label, tips
 from interlock.ledger.runs.position import tip_of
-from interlock.ledger.runs.positions import Positions
-from interlock.store.protocol import NodeKind, NodeRow, Reader, SessionRow
+from interlock.ledger.runs.whole_session import WholeSession
+from interlock.store.protocol import NodeKind, NodeRow, RunRow
 
 NOTHING = PendingLine("nothing", "", "")
 ABANDONED = PendingLine("nothing", "", "abandoned")
@@ -56,41 +52,22 @@ class Tree(Shown, frozen=True):
     nodes: tuple[TreeNode, ...]
 
 
-def trees_of(positions: Positions, session: SessionRow, sound: int | None = None) -> list[Tree]:
-    """Read the graphs of all runs from the log, or from the first `sound` events of a damaged one."""
-    with positions.store.reading() as reader:
-        history = _History(reader, session.session_id, sound)
-        trees: list[Tree] = []
-        for run in reader.runs(session.session_id):
-            rows = [
-                row
-                for row in reader.nodes(session.session_id, run.run)
-                if sound is None or row.event_index < sound
-            ]
-            parents = {row.parent for row in rows if row.kind == "step"}
-            plan, tip = positions.pins.plan(reader.content, run.workflow_hash), tip_of(session, run)
-            items = (item for activity in plan.workflow.activities for item in walk(activity.items))
-            probes = {item.id for item in items if isinstance(item, Step) and item.probes is not None}
-            policy = POLICIES[run.surface]
-            nodes = tuple(
-                history.node(row, plan, policy, tip, probes, row.node not in parents) for row in rows
-            )
-            if run.status == "abandoned":
-                nodes = tuple(replace(node, pending=ABANDONED) for node in nodes)
-            forks = sum(node.cause == "non_tip_advance" for node in nodes)
-            trees.append(Tree(run.run_id, run.workflow_id, run.status, tip, forks, nodes))
-        return trees
+def trees_of(reading: WholeSession) -> list[Tree]:
+    """Return the graphs of all runs of a session."""
+    history = _History(reading)
+    return [history.tree(run) for run in reading.runs]
 
 
 class _History:
     """What the log says about each node of a session: how it was made, and what was tried at it."""
 
-    def __init__(self, reader: Reader, session_id: str, sound: int | None) -> None:
+    def __init__(self, reading: WholeSession) -> None:
+        self._reading = reading
         self._events: dict[int, list[LogEntry]] = defaultdict(list)
         self._causes: dict[int, Cause] = {}
         self._blocked: Counter[int] = Counter()
-        for row in logged(reader.commits(session_id), end=sound):
-            if row.run is None or (sound is not None and row.index >= sound):
+        for row in reading.log:
+            if row.run is None:
                 continue
             match row.event:
                 case NodeCreated() as created:
@@ -100,18 +77,25 @@ class _History:
                 case event if row.node is not None:
                     self._events[row.node].append(event)
 
-    def node(
-        self,
-        row: NodeRow,
-        plan: Plan,
-        policy: SurfacePolicy,
-        preferred: int,
-        probes: set[str],
-        is_leaf: bool,
-    ) -> TreeNode:
+    def tree(self, run: RunRow) -> Tree:
+        """Return the graph of a run."""
+        reading, tip = self._reading, tip_of(self._reading.session, run)
+        ends = {row.node for row in tips(reading.nodes(run))}
+        activities = reading.plan(run).workflow.activities
+        items = (item for activity in activities for item in walk(activity.items))
+        probes = {item.id for item in items if isinstance(item, Step) and item.probes is not None}
+        nodes = tuple(
+            self._node(row, run, tip, probes, is_tip=row.node in ends) for row in reading.nodes(run)
+        )
+        if run.status == "abandoned":
+            nodes = tuple(replace(node, pending=ABANDONED) for node in nodes)
+        forks = sum(node.cause == "non_tip_advance" for node in nodes)
+        return Tree(run.run_id, run.workflow_id, run.status, tip, forks, nodes)
+
+    def _node(self, row: NodeRow, run: RunRow, preferred: int, probes: set[str], *, is_tip: bool) -> TreeNode:
         """Return a node as people see it; `preferred` is the preferred tip of its run."""
-        is_tip = is_leaf and row.kind == "step"
-        state = state_of(row)
+        reading, state = self._reading, state_of(row)
+        scope = reading.plan(run).scope(state.variables)
         keys = [event.key for event in self._events[row.node] if isinstance(event, e.StepCompleted)]
         return TreeNode(
             node=row.node,
@@ -123,9 +107,7 @@ class _History:
             tip=is_tip,
             preferred=is_tip and row.node == preferred,
             blocked=self._blocked[row.node],
-            pending=pending_line(awaited(plan, state, policy), plan.scope(state.variables))
-            if is_tip
-            else NOTHING,
+            pending=pending_line(reading.awaited(run, state), scope) if is_tip else NOTHING,
             diverged=tuple(
                 event.reason for event in self._events[row.node] if isinstance(event, e.DivergenceRecorded)
             ),

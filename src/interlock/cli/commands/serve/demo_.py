@@ -20,6 +20,7 @@ from interlock.cli.scripted_agent import Answer, ScriptedAgent
 from interlock.core.values import Json
 from interlock.ledger.queries.status import find_session
 from interlock.ledger.queries.tree import trees_of
+from interlock.ledger.runs.whole_session import WholeSession
 
 GOAL = "Make the login test reliable"
 REPORT: Answer = {
@@ -129,7 +130,7 @@ class Story:
         _scene("The record, as `interlock tree` draws it:")
         ledger = ledger_of(Config(data_dir=str(self.folder)))
         session = find_session(ledger, self.session)
-        draw(trees_of(ledger, session)[0])
+        draw(trees_of(WholeSession(ledger, session))[0])
         ledger.close()
 
 

@@ -25,6 +25,7 @@ from interlock.cli.screen import (
 )
 from interlock.ledger.ledger import Ledger
 from interlock.ledger.queries.status import session_status
+from interlock.ledger.runs.whole_session import WholeSession
 
 
 @click.command(epilog="Example: interlock status hmc3gzdk")
@@ -34,7 +35,7 @@ from interlock.ledger.queries.status import session_status
 @with_ledger
 def command(ledger: Ledger, ref: str, owner: str, as_json: bool) -> None:
     """Show the status of a session. Exits with 4 if it waits for a decision."""
-    session = session_status(*owned_session(ledger, ref, owner))
+    session = session_status(WholeSession(*owned_session(ledger, ref, owner)))
     if as_json:
         print_json(msgspec.to_builtins(session))
     else:

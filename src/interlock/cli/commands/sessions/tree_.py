@@ -27,6 +27,7 @@ from interlock.ledger.ledger import Ledger
 from interlock.ledger.log.health import examine
 from interlock.ledger.queries.status import ref_of
 from interlock.ledger.queries.tree import Tree, TreeNode, children_of, trees_of
+from interlock.ledger.runs.whole_session import WholeSession
 
 
 @click.command(epilog="Example: interlock tree hmc3gzdk")
@@ -38,7 +39,7 @@ def command(ledger: Ledger, ref: str, owner: str, as_json: bool) -> None:
     """Draw the branches of a session. ◉ marks the preferred tip, ○ other tips."""
     ledger, session = owned_session(ledger, ref, owner)
     report = examine(ledger.store, session)
-    trees = trees_of(ledger, session, report.events)
+    trees = trees_of(WholeSession(ledger, session, report.events))
     if as_json:
         print_json({"sessionId": session.session_id, "runs": msgspec.to_builtins(trees)})
     else:

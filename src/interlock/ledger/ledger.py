@@ -18,6 +18,7 @@ from interlock.core.definition.program import Plan
 from interlock.core.guard.audit import Audit
 from interlock.core.principals import Principal
 from interlock.core.run.commands import StartRun, Terms
+from interlock.core.run.events import RunStarted
 from interlock.core.run.notices import Notice, Notices
 from interlock.core.run.outcomes import Decided
 from interlock.core.run.output import Output, within_budget
@@ -31,11 +32,11 @@ from interlock.ledger.attempt import Attempt
 from interlock.ledger.errors import LedgerError, error_of, not_healthy, unknown_session
 from interlock.ledger.git_context import observe
 from interlock.ledger.heard_clients import HeardClients
-from interlock.ledger.ids import new_id, run_id
+from interlock.ledger.ids import new_id
 from interlock.ledger.log.chain import GENESIS, entries_of
 from interlock.ledger.log.commit import Commit
 from interlock.ledger.log.health import damage
-from interlock.ledger.log.projection import Rows, terms_within
+from interlock.ledger.log.projection import Rows, begun_run, terms_within
 from interlock.ledger.log.records import CallTraced, OutputAppended, SessionCreated
 from interlock.ledger.outbox.announcements import addressed
 from interlock.ledger.outbox.courier import Courier
@@ -61,7 +62,6 @@ from interlock.store.protocol import (
     NodeRow,
     Reader,
     Recorded,
-    RunRow,
     SessionRow,
     Store,
     StoreBusy,
@@ -202,6 +202,7 @@ class Ledger(Positions):
         decided = self._started(
             plan, loaded, context, policy, commit.now, began, activity, passed or Passed()
         )
+        began_by = next(event for event in decided.events if isinstance(event, RunStarted))
         node = commit.add_node(number, None, decided, "started")
         session, notices = commit.rows.session, decided.notices.plus(_legacy(loaded))
         if parent is not None and passed is None:
@@ -211,7 +212,7 @@ class Ledger(Positions):
         self.drift.seen(loaded)
         view = View(
             session=session,
-            run=_run_row(session.session_id, number, loaded, policy, decided.state, node, commit.now),
+            run=replace(begun_run(session.session_id, number, node, began_by), status=decided.state.status),
             plan=plan,
             state=decided.state,
             awaited=decided.awaited,
@@ -443,29 +444,6 @@ def _legacy(loaded: Loaded) -> Iterator[Notice]:
     for diagnostic in loaded.diagnostics:
         if diagnostic.code == LEGACY_ID:
             yield Notice("LEGACY_WORKFLOW_ID", f"{diagnostic.message}; {diagnostic.next_action}.")
-
-
-def _run_row(
-    session_id: str,
-    number: int,
-    loaded: Loaded,
-    policy: SurfacePolicy,
-    state: RunState,
-    tip: int,
-    now: int,
-) -> RunRow:
-    return RunRow(
-        session_id=session_id,
-        run=number,
-        run_id=run_id(session_id, number),
-        workflow_id=loaded.workflow.id,
-        workflow_hash=loaded.hash,
-        surface=policy.name,
-        status=state.status,
-        tip=tip,
-        started_at=now,
-        updated_at=now,
-    )
 
 
 def began_with(reader: Reader, session_id: str) -> SessionCreated:

@@ -11,6 +11,7 @@ from contextlib import AbstractContextManager
 from typing import Literal, Protocol, TypeAlias
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 Health = Literal["healthy", "corrupt_tail", "corrupt_head", "unknown_version"]
 NodeKind = Literal["step", "note"]
@@ -303,6 +304,25 @@ class LoadedRows(Struct, frozen=True, kw_only=True):
     carried_to: int | None = None
     mode: bytes | None = None
     decisions: Sequence[CommitRow] = ()
+
+
+def with_attempts(
+    loaded: LoadedRows,
+    children: Sequence[NodeRow],
+    blocked: Sequence[BlockedRow],
+    decisions: Sequence[CommitRow],
+) -> LoadedRows:
+    """Add what was done at a node: the nodes that hang on it, blocked attempts, and the user's decisions."""
+    steps = [child for child in children if child.kind == "step"]
+    beside = [child.node for child in steps if child.attempt is None]
+    return replace(
+        loaded,
+        blocked=blocked,
+        notes=[child for child in children if child.kind == "note"],
+        branches=len(steps),
+        carried_to=beside[-1] if beside else None,
+        decisions=decisions,
+    )
 
 
 class SessionFilter(Struct, frozen=True):

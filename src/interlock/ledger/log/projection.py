@@ -296,18 +296,7 @@ def _apply_run_event(rows: Rows, event: Event, logged: Logged) -> None:
     if isinstance(event, RunStarted):
         assert logged.run is not None
         assert logged.node is not None, "a run starts with a node"
-        rows.runs[logged.run] = RunRow(
-            session_id=rows.session.session_id,
-            run=logged.run,
-            run_id=run_id(rows.session.session_id, logged.run),
-            workflow_id=event.workflow_id,
-            workflow_hash=event.workflow_hash,
-            surface=event.surface,
-            status="in_progress",
-            tip=logged.node,
-            started_at=event.at,
-            updated_at=event.at,
-        )
+        rows.runs[logged.run] = begun_run(rows.session.session_id, logged.run, logged.node, event)
     if isinstance(event, PreferencesChanged) and logged.node is None:
         rows.modes.append(ModeRow(rows.session.session_id, WHOLE_SESSION, logged.index, _encode(event)))
         return
@@ -329,6 +318,22 @@ def _apply_run_event(rows: Rows, event: Event, logged: Logged) -> None:
         began = logged.index if isinstance(event, ActivityEntered) else rows.session.visit_index
         rows.session = replace(rows.session, visit_index=began, visit_node=logged.node)
     rows.hold(logged.node, event)
+
+
+def begun_run(session_id: str, run: int, node: int, event: RunStarted) -> RunRow:
+    """Return the row of a run as it begins."""
+    return RunRow(
+        session_id=session_id,
+        run=run,
+        run_id=run_id(session_id, run),
+        workflow_id=event.workflow_id,
+        workflow_hash=event.workflow_hash,
+        surface=event.surface,
+        status="in_progress",
+        tip=node,
+        started_at=event.at,
+        updated_at=event.at,
+    )
 
 
 def with_run_wide(state: RunState, audit: Audit, run: RunRow) -> tuple[RunState, Audit]:

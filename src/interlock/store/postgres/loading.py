@@ -23,6 +23,7 @@ from interlock.store.protocol import (
     Recorded,
     RunRow,
     SessionRow,
+    with_attempts,
 )
 
 Column: TypeAlias = tuple[str, str]  # an expression and its type
@@ -135,26 +136,21 @@ def loaded_rows(rows: Sequence[Sequence[Any]], attempt: int | None) -> LoadedRow
     blocked = sorted(
         (BlockedRow(session_id, *_OF_BLOCKED(row)) for row in blocked_rows), key=attrgetter("event_index")
     )
-    steps = [child for child in children if child.kind == "step"]
-    beside = [child.node for child in steps if child.attempt is None]
     recorded: Recorded | None = None
     if attempt is not None:
         made: list[Recorded] = [*children, *blocked]
         recorded = next((row for row in made if row.attempt == attempt), None)
     elsewhere = session.head_run is not None and session.head_run != node.run
-    return replace(
+    loaded = replace(
         loaded,
         head_run=_run(session_id, _HEAD_RUN(heads[0])) if elsewhere else None,
         node=node,
         run=_run(session_id, _ITS_RUN(nodes[0])),
         recorded=recorded,
-        blocked=[replace(row, response=b"") for row in blocked],
-        notes=[replace(child, response=b"") for child in children if child.kind == "note"],
-        branches=len(steps),
-        carried_to=beside[-1] if beside else None,
         mode=_PREFERENCES(modes[0]) if modes else None,
-        decisions=in_order(decided),
     )
+    light = [replace(child, response=b"") for child in children]
+    return with_attempts(loaded, light, [replace(row, response=b"") for row in blocked], in_order(decided))
 
 
 def _run(session_id: str, columns: Sequence[Any]) -> RunRow | None:

@@ -58,6 +58,7 @@ from interlock.store.protocol import (
     StoreConflict,
     TombstoneRow,
     TraceRow,
+    with_attempts,
 )
 from interlock.store.sqlite.schema import TIPS
 from interlock.store.sqlite.stored_form import (
@@ -202,19 +203,9 @@ class SqliteReader(PortableReads):
         made: list[Recorded] = [*children, *blocked]
         if attempt is not None and any(row.attempt == attempt for row in made):
             return replace(loaded, recorded=self.recorded(session_id, number, attempt))
-        steps = [child for child in children if child.kind == "step"]
-        beside = [child.node for child in steps if child.attempt is None]
-        return replace(
-            loaded,
-            blocked=blocked,
-            notes=[child for child in children if child.kind == "note"],
-            branches=len(steps),
-            carried_to=beside[-1] if beside else None,
-            decisions=sorted(
-                self._each(CommitRow, DECISIONS, session_id, f"decision:{number}:", f"decision:{number};"),
-                key=attrgetter("last"),
-            ),
-        )
+        keys = f"decision:{number}:", f"decision:{number};"
+        decisions = sorted(self._each(CommitRow, DECISIONS, session_id, *keys), key=attrgetter("last"))
+        return with_attempts(loaded, children, blocked, decisions)
 
     def head_digests(self, session_ids: Sequence[str]) -> dict[str, bytes]:
         return dict(self._rows(HEAD_DIGESTS, encode(list(session_ids)).decode()))

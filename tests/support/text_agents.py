@@ -214,8 +214,6 @@ class ExecutionTextAgent(TextAgent):
             example, _ = json.JSONDecoder().raw_decode(asked)
             if all(artifact["kind"] != example["kind"] for artifact in artifacts):
                 artifacts.append(self.filled(example, where))
-        for asked in re.findall(r"output\.artifacts: (\[.+\])$", text, re.MULTILINE):
-            artifacts = [self.filled(example, where) for example in json.loads(asked)]
         for shape in re.findall(r"^Send in context: ({.+})$", text, re.MULTILINE):
             context = {**self.filled(json.loads(shape), where), **context}
         prompt = text.rpartition("\n---\n")[0].rpartition("\n## ")[2]

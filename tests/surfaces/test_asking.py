@@ -178,12 +178,12 @@ def test_a_read_says_what_the_user_has_answered(bench: Bench, by: str) -> None:
         return agent.text
 
     started = agent.last
-    assert "decides in the inbox" in read()
+    assert "open the inbox" in read()
     (asked,) = inbox(agent.ledger)
     decide_question(agent.ledger, asked, "later", "after lunch")
     text = read()
     assert "The user has answered 'ship': later (cli), and says: after lunch" in text
-    assert "decides in the inbox" not in text
+    assert "open the inbox" not in text
     agent.last = started
     agent.ack()
     agent.ack()

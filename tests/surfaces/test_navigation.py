@@ -313,7 +313,10 @@ def test_the_situation_writes_nothing_and_says_where_the_run_stands(client: Navi
     inside = client.loop(loop_items=["login", "logout"])
     again = client.situation()
     assert again["state"] == inside["state"]
-    assert again["availableActions"] == inside["availableActions"]
+    assert again["availableActions"]["required"] == inside["availableActions"]["required"]
+    assert again["availableActions"]["blocked"] == inside["availableActions"]["blocked"]
+    texts = [offer for offer in again["availableActions"]["optional"] if offer["action"] == "get_resource"]
+    assert texts, "a read lists again what can be read beside the work"
     assert again["message"] == "Activity: Building | Step 2: Write Code | Loop: Tasks (iteration 1 of 2)"
 
 

@@ -162,7 +162,7 @@ def test_warnings_stand_after_the_result_and_in_one_line_each(bench: Bench) -> N
     answer = [*execution_answers(served, notesMarkdown="x" * 5000)][1]
     last = answer.text.splitlines()[-1]
     assert last == "Warning: Your notes were longer than 4096 bytes and were cut at the end."
-    assert answer.text.index("checkpointToken") < answer.text.index(last)
+    assert answer.text.index("ackToken") < answer.text.index(last)
 
 
 def test_a_reading_tool_of_the_session_surface_says_its_warnings_in_the_text(bench: Bench) -> None:

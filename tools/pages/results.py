@@ -12,7 +12,8 @@ OPEN = "and the other fields of its file"
 _WARNED = "`warnings` if there are any"
 _SITUATION = (
     "JSON: `success`, `position`, `message`, `availableActions`, `checkpoint`, `state`; where they apply "
-    "`error`, `warnings`, `children`, `status`, `brief`, `newest_state`, `other_branch_state`."
+    "`error`, `warnings`, `children`, `status`, `brief`, `next`, `rules`, `preconditions`, `clarifications`, "
+    "`newest_state`, `other_branch_state`."
 )
 _HEALTH = "JSON: `status`, `server`, `version`, `workflows_available`, `uptime_seconds`."
 _TRACE = "JSON: `traceId`, `source`, `event_count`, `events`, `session_token`."

@@ -72,9 +72,7 @@ def suggested_fix(blocker: Blocker) -> str:
         case BlockerCode.USER_ONLY_DEPENDENCY if blocker.requirement:
             return "Tell the user, and end your turn. Then call again with the fresh ackToken."
         case BlockerCode.USER_ONLY_DEPENDENCY if blocker.waits_for_user:
-            return (
-                "Tell the user to open the inbox (interlock inbox). Then call again with the fresh ackToken."
-            )
+            return f"{INBOX} Then call again with the fresh ackToken."
         case BlockerCode.USER_ONLY_DEPENDENCY if isinstance(pointer, ContextKey):
             return f"Ask the user, then send the answer in context as '{pointer.key}'."
         case BlockerCode.USER_ONLY_DEPENDENCY:

@@ -65,7 +65,9 @@ class ContinueWorkflow(Params, frozen=True):
 class CheckpointWorkflow(Params, frozen=True):
     output: Output
     stateToken: str | None = None
-    checkpointToken: Annotated[str, Meta(description="Returned beside stateToken (chk.v1.…).")] | None = None
+    checkpointToken: (
+        Annotated[str, Meta(description="Of the start, or of a read with only stateToken (chk.v1.…).")] | None
+    ) = None
     sessionToken: SessionToken | None = None
 
 

@@ -9,8 +9,8 @@ import msgspec
 from msgspec import Struct
 
 from interlock.core.definition.prompts import gate_prompt, interpolate, question_text
-from interlock.core.definition.workflow import TERMINAL
-from interlock.core.engine.decisions import example_decision, waits_for_user
+from interlock.core.definition.workflow import TERMINAL, Gate
+from interlock.core.engine.decisions import DECISION_REF, example_decision, waits_for_user
 from interlock.core.engine.gates import question_of
 from interlock.core.engine.loops import rounds
 from interlock.core.run.notices import GAP_CLOSED, USERS_GAPS
@@ -33,12 +33,15 @@ from interlock.ledger.tokens.slots import slot
 from interlock.surfaces.briefs import brief_fields, brief_text, recap_fields, recap_text
 from interlock.surfaces.call import Reply
 from interlock.surfaces.execution.errors import suggested_fix
+from interlock.surfaces.refusals import INBOX
 
 SNIPPET = 200
 
 _encode = msgspec.json.Encoder().encode
 
 
+AFTER_BLOCK = "Then continue_workflow with these tokens; with only stateToken it shows the step again."
+CHOSEN = "Send when it is chosen:"
 ONLY_THE_END = "Every step is done. Call continue_workflow with the ackToken to end the run."
 
 
@@ -66,7 +69,7 @@ def reply(view: View) -> Reply:
         brief_text(view.brief) if view.brief is not None else "",
         _branch_text(view.branches) if view.branches is not None else "",
         _blocked_text(view.blockers, pending) if view.blockers else "",
-        _pending_text(view, pending, tokens),
+        _pending_text(view, pending, _shown_tokens(view, tokens)),
         view.notices.text if view.notices.listed else "",
     ]
     text = "\n\n".join(part for part in parts if part)
@@ -81,6 +84,13 @@ def kept_reply(view: View) -> Reply:
     lines = [f"Kept.{still}", "", *(f"{name}: {token}" for name, token in tokens.items())]
     notices = ["", view.notices.text] if view.notices.listed else []
     return Reply("\n".join([*lines, *notices]), whole.structured)
+
+
+def _shown_tokens(view: View, tokens: Mapping[str, str]) -> dict[str, str]:
+    """Return the tokens of the text: all at the start, in a read and at the end, else those to go on with."""
+    ended_with_gaps = view.state.finished and view.state.gaps > 0
+    shows_all = view.started or view.brief is not None or ended_with_gaps
+    return {name: token for name, token in tokens.items() if shows_all or name != "checkpointToken"}
 
 
 def token_slots(view: View, *, complete: bool) -> dict[str, str]:
@@ -105,8 +115,9 @@ def pending_of(view: View) -> Pending | None:
             return Pending(step.id, interpolate(step.title, scope), prompt, asks)
         case NeedAnswer(gate=gate):
             title, prompt = question_text(gate.name, scope), gate_prompt(gate, scope)
-            asks = not view.state.preferences.never_stops
-            return Pending(gate.id, title, "\n\n".join([*where, prompt]), asks, _reportable(view))
+            asks, reportable = not view.state.preferences.never_stops, _reportable(view)
+            parts = [*where, prompt, *([_decision_block(gate)] if reportable and not view.is_decided else [])]
+            return Pending(gate.id, title, "\n\n".join(parts), asks, reportable)
         case NeedInput():
             shape = _encode(view.awaited.example).decode()
             prompt = view.awaited.message + (f"\n\nSend in context: {shape}" if view.awaited.example else "")
@@ -119,6 +130,12 @@ def pending_of(view: View) -> Pending | None:
             raise AssertionError("the execution surface never stops here")
         case _:
             assert_never(view.awaited)
+
+
+def _decision_block(gate: Gate) -> str:
+    """Say how the agent reports what was chosen."""
+    example = _encode(example_decision(gate)).decode()
+    return f"{CHOSEN}\n- output.artifacts ({DECISION_REF}): {example}"
 
 
 def _waits_for_user(view: View) -> bool:
@@ -240,16 +257,11 @@ def _pending_text(view: View, pending: Pending | None, tokens: Mapping[str, str]
     if isinstance(view.awaited, NeedAnswer) and view.is_decided:
         how = "The user has decided: continue_workflow with these tokens, and go on as it says."
     elif isinstance(view.awaited, NeedAnswer) and _waits_for_user(view):
-        how = (
-            "The user decides in the inbox (interlock inbox): say so, and end your turn. Then "
-            "continue_workflow with these tokens."
-        )
+        how = f"{INBOX} Then continue_workflow with these tokens."
     elif isinstance(view.awaited, NeedAnswer):
-        example = _encode(example_decision(view.awaited.gate)).decode()
-        asks = "Nobody is asked in this mode: choose what fits best; it is recorded as a gap."
-        if not view.state.preferences.never_stops:
-            asks = "Ask the user."
-        how = f"{asks} Then continue_workflow with output.artifacts: [{example}]"
+        how = "Ask the user. Then continue_workflow with that and these tokens."
+        if view.state.preferences.never_stops:
+            how = "Nobody is asked: choose what fits best, a gap; then continue_workflow with these tokens."
     elif isinstance(view.awaited, NeedInput):
         how = "Then continue_workflow with context and these tokens."
     elif pending.requireConfirmation and not view.terms.takes_reports:
@@ -263,8 +275,7 @@ def _pending_text(view: View, pending: Pending | None, tokens: Mapping[str, str]
     if isinstance(view.awaited, NeedStep) and not view.awaited.step.required:
         how += " Without output, the step is passed over."
     if view.blockers:  # the agent has just read the step; what is missing is above
-        again = f"{how.rstrip('.')}; with only stateToken it shows the step again."
-        return "\n".join(["---", again, token_lines])
+        return "\n".join(["---", AFTER_BLOCK, token_lines])
     lines = [
         f"## {pending.title} ({pending.stepId})",
         "",

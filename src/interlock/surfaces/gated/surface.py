@@ -222,7 +222,7 @@ class GatedSurface(LedgerSurface):
         inbox = [gate.id for gate in pending if waits_for_user(position.state, gate.id, terms, gate)]
         resolve = "Resolve each by calling respond_checkpoint with the current session_token:"
         if inbox:
-            resolve = "The user must open the inbox (interlock inbox) and decide them:"
+            resolve = "They wait for the user:"
         choices = [
             f"- {gate.id}: {', or '.join(_ways_to_resolve(gate, by_user=gate.id in inbox))}"
             for gate in pending

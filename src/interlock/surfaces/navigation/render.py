@@ -11,7 +11,8 @@ from msgspec import Struct
 from interlock.core.definition.conditions import Scope
 from interlock.core.definition.criteria import requirement
 from interlock.core.definition.prompts import effect_text, interpolate, step_prompt, text_of
-from interlock.core.definition.workflow import Activity, Loop, Step, walk
+from interlock.core.definition.workflow import Activity, Loop, Step, Workflow, walk
+from interlock.core.engine.decisions import waits_for_user
 from interlock.core.engine.gates import question_of
 from interlock.core.engine.loops import rounds
 from interlock.core.engine.moves import Decisions, Move, moves
@@ -25,6 +26,7 @@ from interlock.ledger.runs.brief import outcome_text
 from interlock.ledger.runs.position import View
 from interlock.ledger.tokens.slots import slot
 from interlock.surfaces.call import Reply
+from interlock.surfaces.refusals import INBOX
 
 _NAMES = {
     "complete_step": "step",
@@ -34,7 +36,7 @@ _NAMES = {
 }
 
 VALUE_BYTES = 200
-ABANDON = {"action": "abandon", "note": "<why>", "description": "Give up the run for good."}
+ABANDON = {"action": "abandon", "note": "<why>"}
 
 _encode = msgspec.json.Encoder().encode
 
@@ -43,7 +45,7 @@ class Situation(Struct, frozen=True):
     """A view, and what decides what is open in it: the user's terms and answers, workflows, the time.
 
     `newest` is the node that the run is at where the view is older, `other_branch` the one that a new branch
-    has left behind.
+    has left behind; `is_read` says that nothing was done by the call.
     """
 
     view: View
@@ -54,6 +56,12 @@ class Situation(Struct, frozen=True):
     now: int = 0
     newest: int | None = None
     other_branch: int | None = None
+    is_read: bool = False
+
+    @property
+    def lists_texts(self) -> bool:
+        """Say whether what can be read beside the work is listed: in a read, and where an activity begins."""
+        return self.is_read or not self.view.state.done
 
     @property
     def activity(self) -> Activity | None:
@@ -111,9 +119,31 @@ def response_body(situation: Situation, message: str) -> dict[str, Json]:
         body["status"] = "completed" if view.state.abandoned is None else "abandoned"
     if view.state.children:
         body["children"] = [{"workflow": name, "status": "running"} for name in view.state.children.values()]
+    if view.started:
+        body |= _throughout(view.plan.workflow)
+    if _waits_for_user(situation):
+        body["next"] = f"{INBOX} Then nav_situation with this state."
     if view.notices.listed:
         body["warnings"] = view.notices.fields
     return body
+
+
+def _throughout(workflow: Workflow) -> dict[str, Json]:
+    """Return what holds for the whole run; a brief repeats the rules."""
+    texts = {
+        "rules": workflow.rules,
+        "preconditions": workflow.preconditions,
+        "clarifications": workflow.clarifications,
+    }
+    return {name: list(lines) for name, lines in texts.items() if lines}
+
+
+def _waits_for_user(situation: Situation) -> bool:
+    need, view = situation.view.awaited, situation.view
+    if not isinstance(need, NeedAnswer):
+        return False
+    decided = question_of(view.plan, view.state, need.gate, need.confirms).digest in situation.decisions
+    return not decided and waits_for_user(view.state, need.key, situation.terms, need.gate)
 
 
 def _step_json(situation: Situation) -> dict[str, Json] | None:
@@ -204,7 +234,7 @@ def _offer(situation: Situation, move: Move) -> dict[str, Json]:
     if move.example:
         offer["example"] = dict(move.example)
     if move.step is not None and move.step.wants_notes:
-        offer["output"] = {"notesMarkdown": "<what was done and found>"}
+        offer["output"] = {"notesMarkdown": "<what was done>"}
     if needs := [*(_need(move.step, blocker) for blocker in move.needs), *_optional_needs(move.step)]:
         offer["needs"] = needs
     if move.condition:
@@ -300,12 +330,12 @@ def _side_actions(situation: Situation) -> Iterator[Json]:
     if activity is None or view.state.finished:
         return
     step = view.awaited.step if isinstance(view.awaited, NeedStep) else None
-    skill = (step.skill if step else None) or activity.primary_skill
+    skill = (step.skill if step else None) or (activity.primary_skill if situation.lists_texts else None)
     if skill and any(document.kind == "skill" and document.ref == skill for document in workflow.documents):
         yield {"action": "get_skill", "skill_id": skill, "workflow_id": workflow.id}
     resources = [document.ref for document in workflow.documents if document.kind == "resource"]
     index = next((ref for ref in resources if "/" not in ref), None)
-    if index is not None:
+    if index is not None and situation.lists_texts:
         yield {"action": "get_resource", "workflow_id": workflow.id, "index": index}
     for trigger in (*activity.triggers, *(step.triggers if step else ())):
         if situation.startable(trigger.workflow):

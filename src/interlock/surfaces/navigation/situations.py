@@ -60,7 +60,7 @@ def situation_at(ledger: Ledger, position: Position) -> Situation:
         answered=position.answered,
     )
     situation = situation_of(ledger, view, position.decisions)
-    return replace(situation, handle=position.handle, newest=newest)
+    return replace(situation, handle=position.handle, newest=newest, is_read=True)
 
 
 def situation_of(ledger: Ledger, view: View, decisions: Decisions) -> Situation:

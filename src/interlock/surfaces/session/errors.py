@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from interlock.core.run.outcomes import Code, Refusal
 from interlock.ledger.runs.position import Position
-from interlock.surfaces.refusals import ACTIVE, NOT_PENDING, UNANSWERED, Words
+from interlock.surfaces.refusals import ACTIVE, INBOX, NOT_PENDING, UNANSWERED, Words
 from interlock.surfaces.refusals import MESSAGES as SHARED
 from interlock.surfaces.shared import session_errors as shared
 from interlock.surfaces.shared.sentences import Table, When
@@ -36,7 +36,7 @@ ACTIONS: Table = {
         "then call respond_checkpoint with the user's option_id.",
     ),
     Code.GATE_UNANSWERED: (
-        When("inbox", f"{YIELDS}the user answers it in the inbox."),
+        When("inbox", f"{YIELDS}then: {INBOX}"),
         f"{YIELDS}the orchestrator answers with respond_checkpoint.",
         *shared.ANSWER_FIRST,
     ),

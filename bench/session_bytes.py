@@ -1,11 +1,10 @@
-"""Count the bytes of a whole walk through the session surface, with `known` and without.
+"""Count the bytes of a whole walk through the session surface, as it is sent and with every text whole.
 
     python -m bench.session_bytes [--workflows FOLDER] [--workflow ID]
 
 The agent follows the document: at every visit it reads the activity, the skill of every step that names one,
-and every resource that the skill names. With `known` it sends the digests of the texts that it holds, and is
-told that they are unchanged. Walks every workflow of the folder once, then twice in one chat, where the
-second session finds every text known. Drives the real server over stdio.
+and every resource that the skill names. The server remembers what it has sent; with `full` it sends every
+text again. Walks every workflow of the folder. Drives the real server over stdio.
 """
 
 from __future__ import annotations
@@ -23,29 +22,17 @@ from interlock.core.definition.workflow import Workflow
 
 
 class Reader:
-    """An agent that reads all that it is pointed to; `digests` are of the texts that it holds."""
+    """An agent that reads all that it is pointed to."""
 
-    def __init__(self, agent: Agent, uses_known: bool) -> None:
+    def __init__(self, agent: Agent, full: bool) -> None:
         self.agent = agent
-        self.uses_known = uses_known
-        self.digests: dict[str, str] = {}
+        self.full = full
         self.resources: dict[str, list[str]] = {}
 
-    def read(self, tool: str, name: str, **arguments: Any) -> str:
-        """Read a text, or hear that it is the one that the agent holds."""
-        known = self.digests.get(name) if self.uses_known else None
-        result = self.agent.call(tool, **arguments, **({"known": known} if known else {}))
-        text: str = result["content"][0]["text"]
-        self.digests[name] = text.partition("digest: ")[2].partition("\n")[0]
+    def read(self, tool: str, **arguments: Any) -> str:
+        """Read a text, or hear that it was read before."""
+        text: str = self.agent.call(tool, **arguments, full=self.full)["content"][0]["text"]
         return text
-
-    def read_workflow(self, primary: str) -> None:
-        """Read the primary skill and the summary, whose text begins with the skill again."""
-        self.read("get_skills", primary)
-        held = [self.digests[name] for name in (primary, "workflow") if name in self.digests]
-        known = {"known": held} if self.uses_known else {}
-        text: str = self.agent.call("get_workflow", **known)["content"][0]["text"]
-        self.digests["workflow"] = text.rpartition("digest: ")[2].partition("\n")[0]
 
 
 def main() -> None:
@@ -57,11 +44,8 @@ def main() -> None:
     for name in [options.workflow] if options.workflow else names_in(folder):
         workflow, source_bytes = load_workflow(name, folder)
         print(f"{name}: {source_bytes:,} bytes in its folder")
-        for times in (1, 2):
-            plain, short = (
-                bytes_of_walks(workflow, folder, times, uses_known=known) for known in (False, True)
-            )
-            print(f"  {times} x: {plain:,} bytes, with known {short:,}, {short / plain:.3f} of it")
+        short, whole = (bytes_of_walk(workflow, folder, full=full) for full in (False, True))
+        print(f"  {short:,} bytes; with every text whole {whole:,}: {short / whole:.3f} of it")
 
 
 def names_in(folder: Path | None) -> list[str]:
@@ -69,22 +53,21 @@ def names_in(folder: Path | None) -> list[str]:
     return sorted(path.parent.name for path in folder.glob("*/workflow.*")) if folder else ["work-package"]
 
 
-def bytes_of_walks(workflow: Workflow, folder: Path | None, times: int, *, uses_known: bool) -> int:
-    """Count the bytes that one agent receives in several walks, a session each."""
+def bytes_of_walk(workflow: Workflow, folder: Path | None, *, full: bool) -> int:
+    """Count the bytes that one agent receives in a walk."""
     arguments = ["--surface", "session", "--min-response-seconds", "0"]
     if folder:
         arguments += ["--workflows", str(folder)]
     with TemporaryDirectory() as data:
         server = Server(Path(data), *arguments)
         agent = Agent(server)
-        reader = Reader(agent, uses_known)
+        reader = Reader(agent, full)
         agent.call("discover")
         agent.call("list_workflows")
-        for _ in range(times):
-            agent.token = ""
-            agent.call("start_session", agent_id="agent", workflow_id=workflow.id)
-            reader.read_workflow(workflow.primary_skill or "")
-            walk(reader, workflow)
+        agent.call("start_session", agent_id="agent", workflow_id=workflow.id)
+        reader.read("get_skills")
+        reader.read("get_workflow")
+        walk(reader, workflow)
         server.close()
     received: int = server.bytes_received
     return received
@@ -97,7 +80,7 @@ def walk(reader: Reader, workflow: Workflow) -> None:
     for activity in workflow.activities:
         enter(reader.agent, activity.id, workflow, visits, done)
         done = [{"step_id": step.id, "output": "done"} for step in activity.steps()]
-        reader.read("get_activity", f"activity {activity.id}")
+        reader.read("get_activity")
         if activity.primary_skill:
             read_skill(reader, activity.primary_skill)
         for step in activity.steps():
@@ -108,13 +91,13 @@ def walk(reader: Reader, workflow: Workflow) -> None:
 
 def read_skill(reader: Reader, name: str, **arguments: Any) -> None:
     """Read a skill and every resource that it names."""
-    skill = reader.read("get_skill", f"skill {name}", **arguments)
+    skill = reader.read("get_skill", **arguments)
     listed = re.search(r"^resources\[\d+\]:.*(?:\n  - .*)*", skill, re.MULTILINE)
     named = re.findall(r"[\w-]+/\d+|(?<!\[)\b\d+\b(?!\])", listed[0]) if listed else []
     if listed is not None:
         reader.resources[name] = named
     for ref in reader.resources.get(name, ()):
-        reader.read("get_resource", f"resource {ref}", resource_id=ref)
+        reader.read("get_resource", resource_id=ref)
 
 
 if __name__ == "__main__":

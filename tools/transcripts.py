@@ -236,7 +236,6 @@ MESSAGE_FIELDS = frozenset(
     }
 )
 CLAIM = re.compile(r"([\w-]+) == (true|false|\"[^\"]*\"|-?\d+)")
-DIGEST = re.compile(r"\bdigest\"?: ?\"?(\w+)")
 VOLATILE_FIELDS = frozenset({"completed_at", "ms", "timestamp", "ts", "uptime_seconds"})
 MASK = "<…>"
 MASKS = (
@@ -811,10 +810,8 @@ class ActivityAgent:
     def _read_workflow(self) -> None:
         self.say("get_workflow")
         self.say("get_workflow", summary=False)
-        skills = self.say("get_skills")
-        if digest := DIGEST.search(skills.text):
-            known = digest[1]
-            self.say("get_skills", known=known if self.chat.surface == "session" else [known])
+        self.say("get_skills")
+        self.say("get_skills", full=True)
         self.say("get_skill", step_id="no-such-step")
         self.say("next_activity", activity_id="no-such-activity")
         for index in [*self.definition.resources[:MOST_SAMPLES], "99"]:
@@ -850,9 +847,9 @@ class SessionAgent(ActivityAgent):
 
     def read(self, activity_id: str) -> None:
         self.say("get_workflow_status")
-        shown = self.say("get_activity")
-        if self.turns.once("digest") and (digest := DIGEST.search(shown.text)):
-            self.say("get_activity", known=digest[1])
+        self.say("get_activity")
+        if self.turns.once("full"):
+            self.say("get_activity", full=True)
         super().read(activity_id)
 
     def err(self, activity_id: str) -> None:

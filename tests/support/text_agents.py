@@ -289,9 +289,10 @@ class ActivityTextAgent(TextAgent):
         super().__init__(*given, **more)
         self.token = ""
         self.visit = Visit()
+        self.read: dict[str, str] = {}  # activities, by their digests
 
     def forget(self) -> None:
-        self.token, self.visit = "", Visit()
+        self.token, self.visit, self.read = "", Visit(), {}
 
     def has_ended(self, text: str) -> bool:
         return '"status":"completed"' in text
@@ -449,7 +450,10 @@ class SessionTextAgent(ActivityTextAgent):
     def _work(self, text: str, exits: str) -> str:
         """Do the steps, stop at the next checkpoint, or leave by the expected exit."""
         self.visit = Visit()
-        self.take_in(toon_in(text))
+        digest = text.partition("digest: ")[2].partition("\n")[0]
+        if "\nunchanged: true" not in text:
+            self.read[digest] = text
+        self.take_in(toon_in(self.read[digest]))
         self.visit.variables.update(self.decisive(text, text))
         missing = re.search(r"^before next_activity: (.+)$", text, re.MULTILINE)
         self.take_missing(missing[1] if missing else "")

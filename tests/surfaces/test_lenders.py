@@ -61,7 +61,7 @@ def test_the_borrowers_own_skill_comes_before_a_lenders(bench: Bench, surface: s
     agent = start(bench, surface, **OWN_CRAFT)
     for name in ("north", "south"):
         agent.go(f"{name}-work")
-        assert "Craft of borrower" in agent.tell("get_skill", step_id="make").text
+        assert "Craft of borrower" in agent.tell("get_skill", step_id="make", full=True).text
 
 
 def test_navigation_offers_the_skill_of_the_lender(bench: Bench) -> None:

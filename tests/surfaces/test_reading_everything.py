@@ -84,10 +84,9 @@ def read_session(reader: Reader, workflow: Workflow) -> None:
         if entered is None or entered.is_error:
             continue
         token = token_of(entered)
-        shown = reader.read("get_activity", session_token=token)
-        assert shown is not None
-        known = shown.text.partition("digest: ")[2].partition("\n")[0]
-        reader.read("get_activity", session_token=token, known=known)
+        reader.read("get_activity", session_token=token)
+        reader.read("get_activity", session_token=token)
+        reader.read("get_activity", session_token=token, full=True)
         for tool in ("get_skills", "get_skill", "get_workflow_status"):
             reader.read(tool, session_token=token)
         for step in activity.steps():

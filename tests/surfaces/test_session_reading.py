@@ -86,15 +86,39 @@ def test_the_token_stands_once_in_the_text_and_once_in_meta(bench: Bench) -> Non
         assert b"ses.v1." not in msgspec.json.encode(answer.fields)
 
 
-def test_what_the_agent_holds_is_answered_unchanged(bench: Bench) -> None:
+def test_what_the_agent_was_sent_is_answered_unchanged(bench: Bench) -> None:
+    """Rule 17a."""
     agent = start_flow(bench)
     for tool, more in (("get_activity", {}), ("get_skills", {}), ("get_skill", {"step_id": "look"})):
         whole = agent.tell(tool, **more).text
-        mark = whole.partition("digest: ")[2].partition("\n")[0]
-        again = agent.tell(tool, known=mark, **more).text
-        assert "unchanged: true" in again
-        assert len(again) <= 300
-        assert agent.tell(tool, known="000000000000", **more).text == whole
+        again = agent.tell(tool, **more).text
+        assert "unchanged: true (you have read it; full: true sends it again)" in again
+        assert len(again) <= 400
+        assert agent.tell(tool, full=True, **more).text == whole
+
+
+@pytest.mark.parametrize("surface", [session, gated])
+def test_an_agent_that_joins_again_is_sent_everything_again(
+    bench: Bench, surface: Callable[[Bench], SessionAgent]
+) -> None:
+    """Rule 17a: whoever takes up a session may have lost what it read, and may do so in another process."""
+    write_flow(bench)
+    here, elsewhere = surface(bench), surface(bench)
+    here.call("start_session", agent_id="a", workflow_id="flow")
+    whole = here.tell("get_skills").text
+    assert "unchanged" in here.tell("get_skills").text
+    elsewhere.call("start_session", agent_id="a", workflow_id="flow", session_token=here.token)
+    assert here.tell("get_skills").text == whole
+    assert "unchanged" in here.tell("get_skills").text
+
+
+def test_what_one_agent_was_sent_another_is_sent_too(bench: Bench) -> None:
+    agent = start_flow(bench)
+    whole = agent.tell("get_activity").text
+    other = join_session(agent)
+    assert "steps[" in other.tell("get_activity").text
+    assert "steps[" in whole
+    assert "unchanged" in agent.tell("get_activity").text
 
 
 @pytest.mark.parametrize(
@@ -123,7 +147,7 @@ def test_a_supporting_skill_is_read_by_its_name(
     assert agent.tell("get_skill", step_id="look").code == "NO_ACTIVITY"
     agent.go("gather")
     text = agent.tell("get_skill", skill_id="looking").text
-    assert text == agent.tell("get_skill", step_id="look").text
+    assert text == agent.tell("get_skill", step_id="look", full=True).text
     assert "lead" in agent.tell("get_skill").text
     refused = agent.tell("get_skill", step_id="weigh")
     assert refused.code == "NO_SKILL"
@@ -164,7 +188,7 @@ def test_before_any_activity_the_skill_is_the_primary_one(bench: Bench) -> None:
 def test_resources_are_found_bare_and_by_workflow(bench: Bench) -> None:
     agent = start_flow(bench)
     for ref in ("00", "0", "guide"):
-        text = agent.tell("get_resource", resource_id=ref).text
+        text = agent.tell("get_resource", resource_id=ref, full=True).text
         assert f"resource_id: {ref}\nid: guide\nversion: 3.0.0\n" in text
         assert text.endswith("Read me.") or text.endswith("Read me.\n")
     assert "id: bootstrap" in agent.tell("get_resource", resource_id="meta/00").text

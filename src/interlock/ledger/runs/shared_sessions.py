@@ -30,6 +30,7 @@ from interlock.ledger.log.commit import Commit
 from interlock.ledger.log.records import CallTraced
 from interlock.ledger.queries.traces import keep_trace
 from interlock.ledger.repeatable import Repeatable, Replayed, digest_of_request
+from interlock.ledger.runs.deliveries import Deliveries
 from interlock.ledger.runs.position import Position, tip_of
 from interlock.ledger.tokens.slots import slot
 from interlock.ledger.tokens.tokens import HANDLE_MARK, Pointer, TokenError, new_handle, peek, read
@@ -221,6 +222,7 @@ class Sessions:
     def __init__(self, ledger: Ledger, policy: SurfacePolicy) -> None:
         self.ledger = ledger
         self.policy = policy
+        self.deliveries = Deliveries(ledger)
 
     def call(self, pointer: Pointer, calling: Calling) -> SessionCall:
         """Read the head of a session for a progress call."""

@@ -6,7 +6,7 @@ from typing import Annotated
 
 from msgspec import Meta
 
-from interlock.surfaces.shared.session_params import Agent, Known, Note, Reask, StepManifest, Variables
+from interlock.surfaces.shared.session_params import Agent, Full, Note, Reask, StepManifest, Variables
 from interlock.surfaces.strict_params import Find, Params, RequestId
 
 
@@ -40,9 +40,10 @@ class RespondCheckpoint(Params, frozen=True):
 
 class GetSkills(Params, frozen=True):
     session_token: str
-    known: list[Known] | None = None
+    full: Full = False
 
 
 class GetResource(Params, frozen=True):
     session_token: str
     resource_index: Annotated[str, Meta(description="03, or workflow/03")]
+    full: Full = False

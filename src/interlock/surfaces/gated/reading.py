@@ -15,6 +15,11 @@ from interlock.surfaces.shared.session_tools import SessionTools, digest_mark
 from interlock.surfaces.shared.workflow_shapes import summary_shape, workflow_shape
 from interlock.surfaces.tool import tool
 
+UNCHANGED: dict[str, Json] = {
+    "unchanged": True,
+    "next_action": "You have read it; full: true sends it again.",
+}
+
 
 class GatedReading:
     """The reading tools of the gated surface; none of them waits for a checkpoint (rule 15)."""
@@ -31,8 +36,8 @@ class GatedReading:
         if params.summary and (model := workflow.extra.get("executionModel")):
             shape["executionModel"] = model
         mark = digest_mark(digest_of(as_json(shape).encode()))
-        if mark in (params.known or []):
-            return reading.json_answer({"id": workflow.id, "digest": mark, "unchanged": True})
+        if reading.holds(mark, full=params.full):
+            return reading.json_answer({"id": workflow.id, "digest": mark, **UNCHANGED})
         return reading.json_answer({**shape, "digest": mark})
 
     @tool(read_only=True)
@@ -48,7 +53,7 @@ class GatedReading:
             if skill is None:
                 failed.append(ref)
             else:
-                skills[skill.document.id] = _skill_json(reading, skill, params.known or [])
+                skills[skill.document.id] = _skill_json(reading, skill, full=params.full)
         body: dict[str, Json] = {"scope": "workflow", "skills": skills}
         return reading.json_answer({**body, "failed_skills": failed} if failed else body)
 
@@ -59,7 +64,7 @@ class GatedReading:
         reading = self._tools.reading_call(params.session_token, Calling("get_skill", about))
         asked = asked_skill(reading, params)
         reading, skill = asked
-        return reading.json_answer({"skill": _skill_json(reading, skill, [params.known or ""])})
+        return reading.json_answer({"skill": _skill_json(reading, skill, full=params.full)})
 
     @tool(read_only=True)
     def get_resource(self, params: p.GetResource, call: Call) -> Outcome:
@@ -71,14 +76,17 @@ class GatedReading:
         if resource is None:
             known = ", ".join(document.ref for document in reading.documents.own("resource")) or "none"
             raise reading.refused("NOT_FOUND", f"Resource not found: {ref}", f"Use one of: {known}.")
-        return reading.json_answer({"resource": {**_reference(resource, ref), "content": resource.text}})
+        named, mark = _reference(resource, ref), digest_mark(resource.document.digest)
+        if reading.holds(mark, full=params.full):
+            return reading.json_answer({"resource": {**named, "digest": mark, **UNCHANGED}})
+        return reading.json_answer({"resource": {**named, "content": resource.text}})
 
 
-def _skill_json(reading: ReadingCall, skill: FoundDocument, known: list[str]) -> dict[str, Json]:
+def _skill_json(reading: ReadingCall, skill: FoundDocument, *, full: bool) -> dict[str, Json]:
     """Return a skill as an object; its resources by reference, without their texts."""
     mark = digest_mark(skill.document.digest)
-    if mark in known:
-        return {"id": skill.document.id, "digest": mark, "unchanged": True}
+    if reading.holds(mark, full=full):
+        return {"id": skill.document.id, "digest": mark, **UNCHANGED}
     fields = _decoded(skill.text)
     named = fields.pop("resources", None)
     owner = skill.document.ref.rpartition("/")[0]

@@ -6,7 +6,7 @@ from typing import Annotated
 
 from msgspec import Meta
 
-from interlock.surfaces.shared.session_params import Agent, Known, Note, Reask, StepManifest, Variables
+from interlock.surfaces.shared.session_params import Agent, Full, Note, Reask, StepManifest, Variables
 from interlock.surfaces.strict_params import Find, Params, RequestId
 
 Handle = Annotated[str, Meta(description="From yield_checkpoint; or send session_token")]
@@ -23,7 +23,7 @@ class StartSession(Params, frozen=True):
 
 class GetActivity(Params, frozen=True):
     session_token: str
-    known: Known | None = None
+    full: Full = False
 
 
 class YieldCheckpoint(Params, frozen=True):
@@ -58,4 +58,4 @@ class RespondCheckpoint(Params, frozen=True):
 class GetResource(Params, frozen=True):
     session_token: str
     resource_id: Annotated[str, Meta(description="03, or workflow/03")]
-    known: Known | None = None
+    full: Full = False

@@ -23,6 +23,7 @@ from interlock.surfaces.shared.session_tools import SessionTools, digest_mark
 from interlock.surfaces.shared.workflow_shapes import activity_shape, as_toon, header_shape, summary_shape
 from interlock.surfaces.tool import tool
 
+UNCHANGED = "unchanged: true (you have read it; full: true sends it again)"
 FENCE = "\n\n---\n\n"
 
 
@@ -38,7 +39,7 @@ class SessionReading:
         gives the whole definition.
         """
         reading = self._unblocked(params.session_token, Calling("get_workflow"))
-        workflow, known = reading.workflow, params.known or []
+        workflow = reading.workflow
         shape = summary_shape if params.summary else header_shape
         text = self._tools.cached_text(reading, shape.__name__, lambda: as_toon(shape(workflow)))
         if not params.summary:
@@ -46,12 +47,14 @@ class SessionReading:
             text = FENCE.join((text, *texts))
         mark = digest_mark(digest_of(text.encode()))
         header = f"session_token: {reading.token}\ndigest: {mark}"
-        parts = [f"{header}\nunchanged: true" if mark in known else f"{header}\n{text}"]
+        is_held = reading.holds(mark, full=params.full)
+        parts = [f"{header}\n{UNCHANGED}" if is_held else f"{header}\n{text}"]
         skill = reading.documents.skill(workflow.primary_skill or "")
         if skill is not None:
             held = digest_mark(skill.document.digest)
-            unchanged = f"primary_skill: {workflow.primary_skill}\ndigest: {held}\nunchanged: true"
-            parts.insert(0, unchanged if held in known else skill.text.rstrip())
+            unchanged = f"primary_skill: {workflow.primary_skill}\ndigest: {held}\n{UNCHANGED}"
+            is_held = reading.holds(held, full=params.full)
+            parts.insert(0, unchanged if is_held else skill.text.rstrip())
         return reading.text_answer(FENCE.join(parts))
 
     @tool(read_only=True)
@@ -65,18 +68,19 @@ class SessionReading:
             f"activity {activity.id}",
             plan.scope({**reading.state.variables, **reading.position.answered}),
         )
+        idle = [gate.id for gate in ruled_out(plan, reading.state)]
+        if idle:
+            activity = replace(activity, items=tuple(item for item in activity.items if item.id not in idle))
+            name = f"{name} without {idle}"
         definition = self._tools.cached_text(reading, name, lambda: as_toon(activity_shape(activity)))
-        mark = digest_mark(digest_of(definition.encode()))  # of the definition: variables do not change it
+        mark = digest_mark(digest_of(definition.encode()))  # of the definition: values do not change it
         lines = [f"session_token: {reading.token}", f"digest: {mark}", *self._situation(reading)]
-        if params.known == mark:
+        if reading.holds(mark, full=params.full):
             values = [f"{path}={value}" for path, value in filling(definition, scope)]
             lines += [f"values: {'; '.join(values)}"] * bool(values)
-            return reading.text_answer("\n".join((*lines, "unchanged: true")))
-        if idle := [gate.id for gate in ruled_out(plan, reading.state)]:
+            return reading.text_answer("\n".join((*lines, UNCHANGED)))
+        if idle:
             lines.append(f"left out, because their conditions are false in this run: {', '.join(idle)}")
-            kept = replace(activity, items=tuple(item for item in activity.items if item.id not in idle))
-            name = f"{name} without {idle}"
-            definition = self._tools.cached_text(reading, name, lambda: as_toon(activity_shape(kept)))
         return reading.text_answer("\n".join((*lines, "", filled(definition, scope))))
 
     @tool(read_only=True)
@@ -90,7 +94,7 @@ class SessionReading:
         skill = reading.documents.skill(ref)
         if skill is None:
             return reading.text_answer(f"{header}\nfailed_skills: {ref}")
-        return reading.text_answer(_skill_text(skill, header, params.known, FENCE))
+        return reading.text_answer(_skill_text(reading, skill, header, params, FENCE))
 
     @tool(read_only=True)
     def get_skill(self, params: shared.GetSessionSkill, call: Call) -> Outcome:
@@ -100,7 +104,7 @@ class SessionReading:
         asked = asked_skill(reading, params)
         reading, skill = asked
         header = f"session_token: {reading.token}"
-        return reading.text_answer(_skill_text(skill, header, params.known, "\n\n"))
+        return reading.text_answer(_skill_text(reading, skill, header, params, "\n\n"))
 
     @tool(read_only=True)
     def get_resource(self, params: p.GetResource, call: Call) -> Outcome:
@@ -115,8 +119,8 @@ class SessionReading:
             raise reading.refused("NOT_FOUND", f"Resource not found: {ref}", f"Use one of: {names}.")
         document, mark = resource.document, digest_mark(resource.document.digest)
         header = f"session_token: {reading.token}\ndigest: {mark}"
-        if params.known == mark:
-            return reading.text_answer(f"{header}\nunchanged: true")
+        if reading.holds(mark, full=params.full):
+            return reading.text_answer(f"{header}\n{UNCHANGED}")
         named = f"resource_id: {ref}\nid: {document.id}\nversion: {document.version}"
         return reading.text_answer(f"{named}\n{header}\n\n{resource.text}")
 
@@ -155,8 +159,15 @@ class SessionReading:
         raise reading.refused("DECISION_PENDING", text, next_action, {"checkpoint": gate})
 
 
-def _skill_text(skill: FoundDocument, header: str, known: str | None, fence: str) -> str:
+def _skill_text(
+    reading: ReadingCall,
+    skill: FoundDocument,
+    header: str,
+    params: p.GetActivity | shared.GetSessionSkill,
+    fence: str,
+) -> str:
     """Return a skill under its header, or only that the agent holds it already."""
     mark = digest_mark(skill.document.digest)
     header = f"{header}\ndigest: {mark}"
-    return f"{header}\nunchanged: true" if known == mark else f"{header}{fence}{skill.text}"
+    is_held = reading.holds(mark, full=params.full)
+    return f"{header}\n{UNCHANGED}" if is_held else f"{header}{fence}{skill.text}"

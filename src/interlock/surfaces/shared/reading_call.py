@@ -60,6 +60,14 @@ class ReadingCall(Struct, frozen=True):
         calling = replace(self.calling, about={**self.calling.about, **more})
         return replace(self, calling=calling)
 
+    def holds(self, mark: str, *, full: bool) -> bool:
+        """Say whether the agent was sent the text before; else it is sent now."""
+        deliveries = self.sessions.deliveries
+        if not full and deliveries.holds(self.position, mark):
+            return True
+        deliveries.sent(self.position, mark)
+        return False
+
     def text_answer(self, text: str) -> Reply:
         """Answer with a text, the current token, and the notices about the token and the definition."""
         notices = self.notices()

@@ -15,7 +15,7 @@ Variables = Annotated[
 ]
 Reask = Annotated[dict[str, Json], Meta(description=ASK_AGAIN)]
 Note = Annotated[str, Meta(max_length=2048, description="What the user said, in their words")]
-Known = Annotated[str, Meta(description="Digest you hold; the same is answered 'unchanged'")]
+Full = Annotated[bool, Meta(description="Whole, though you were sent it before")]
 Agent = Annotated[str, Meta(min_length=1, max_length=128)]
 
 
@@ -49,7 +49,7 @@ class WithToken(Params, frozen=True):
 class GetWorkflow(Params, frozen=True):
     session_token: str
     summary: bool = True
-    known: list[Known] | None = None
+    full: Full = False
 
 
 class NextActivity(Params, frozen=True):
@@ -66,7 +66,7 @@ class GetSessionSkill(Params, frozen=True):
     session_token: str
     step_id: str | None = None
     skill_id: Annotated[str, Meta(description="Instead: a supporting skill of the activity")] | None = None
-    known: Known | None = None
+    full: Full = False
 
 
 class GetTrace(Params, frozen=True):

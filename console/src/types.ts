@@ -844,6 +844,7 @@ export interface HealthPage {
   errors: number;
   facts: Array<HealthFact>;
   clients: Array<HeardClient>;
+  notifications: NotificationsLine | null;
   canCheck: boolean;
 }
 
@@ -858,6 +859,25 @@ export interface HeardClient {
   version: string;
   surface: string;
   at: number;
+}
+
+export interface NotificationsLine {
+  channels: Array<string>;
+  waiting: number;
+  dead: number;
+  messages: Array<UnsentMessage>;
+}
+
+export interface UnsentMessage {
+  id: string;
+  channel: string;
+  event: string;
+  session: string;
+  state: "dead" | "waiting";
+  tries: number;
+  createdAt: number;
+  nextTryAt: number | null;
+  error: string;
 }
 
 export interface DoctorReport {

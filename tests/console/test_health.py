@@ -12,12 +12,17 @@ import pytest
 from interlock.console.console import Console
 from interlock.console.health import DoctorLine, DoctorReport, HealthFact, SettingLine
 from interlock.core.principals import LOCAL, Principal
+from interlock.core.run.commands import Terms
 from interlock.ledger.heard_clients import MOST_CLIENTS, HeardClient, HeardClients, clients_of
 from interlock.ledger.ledger import Ledger
+from interlock.ledger.outbox.announcements import Recipient
+from interlock.ledger.outbox.wording import equip
+from interlock.transport.notify.webhook import Webhook
 from support.cli_process import agent, interlock
 from support.console_client import ConsoleClient
-from support.harness import Bench, steps, workflow
+from support.harness import Agent, Bench, ExecutionSurface, gate, steps, workflow
 from support.http_server import serving
+from support.receivers import SECRET, receiver
 
 EVE = Principal("eve")
 
@@ -133,3 +138,38 @@ def test_a_real_server_examines_its_store_and_names_a_stdio_client(tmp_path: Pat
         told = msgspec.json.decode(interlock(tmp_path, "config", "show", "--json").out)
         assert names["data-dir"]["value"] == told["data-dir"]["value"] == str(tmp_path)
         assert names["decisions"]["origin"] == "default"
+
+
+def test_an_admin_sees_what_no_channel_has_taken(bench: Bench) -> None:
+    with receiver() as hook:
+        bench.write(workflow(gate("ship", "yes", "no"), *steps("last")))
+        recipients = {
+            "ops": Recipient(Webhook(hook.url, SECRET)),
+            "team": Recipient(Webhook(hook.url, SECRET)),
+        }
+        ledger = bench.ledger(terms=Terms(decisions="user"), recipients=recipients)
+        console = Console(ledger, "1.0.0")
+        assert shown(console, "health")["notifications"] == {
+            "channels": ["ops", "team"],
+            "waiting": 0,
+            "dead": 0,
+            "messages": [],
+        }
+        hook.status = 410
+        Agent(ExecutionSurface(ledger)).start("test.flow")
+        equip(ledger).send_due()
+        seen = shown(console, "health")["notifications"]
+        assert (seen["waiting"], seen["dead"]) == (0, 2)
+        assert {(each["state"], each["tries"]) for each in seen["messages"]} == {("dead", 1)}
+        assert "answered 410" in seen["messages"][0]["error"]
+        assert shown(console, "health", Principal("ada", "approver"))["notifications"] is None
+
+
+def test_a_timer_that_waits_for_its_time_is_not_called_a_message(bench: Bench) -> None:
+    decide = {"by": ["local"], "within": "4h", "then": {"option": "no"}}
+    bench.write(workflow({**gate("ship", "yes", "no"), "decide": decide}, *steps("last")))
+    ledger = bench.ledger()
+    Agent(ExecutionSurface(ledger)).start("test.flow")
+    with ledger.store.reading() as reader:
+        assert [row.kind for row in reader.messages(9)] == ["due"]
+    assert shown(Console(ledger, "1.0.0"), "health")["notifications"]["waiting"] == 0

@@ -160,6 +160,7 @@ def test_a_gate_that_waits_and_a_refusal_are_counted(tmp_path: Path) -> None:
     of_call = 'surface="execution",tool="start_workflow"'
     assert values["interlock_gates_waiting"] == "1"
     assert values["interlock_calls_waiting"] == "0"
+    assert (values["interlock_messages_waiting"], values["interlock_messages_dead"]) == ("0", "0")
     assert values[f'interlock_calls_total{{{of_call},outcome="ok"}}'] == "1"
     assert values[f'interlock_calls_total{{{of_call},outcome="refused"}}'] == "1"
     assert values[f"interlock_call_seconds_count{{{of_call}}}"] == "2"

@@ -2,8 +2,8 @@ import { useState } from "react";
 import { act, Refused, usePage } from "../api";
 import { visible } from "../markdown";
 import { Link } from "../router";
-import type { ConsoleError, DoctorReport, HealthPage, SettingsPage } from "../types";
-import { Command, ErrorBox, Skeleton, Time, duration } from "../ui";
+import type { ConsoleError, DoctorReport, HealthPage, NotificationsLine, SettingsPage } from "../types";
+import { Clock, Command, ErrorBox, Skeleton, Time, duration } from "../ui";
 
 export function Health() {
   const { data, error } = usePage<HealthPage>("health", {}, "");
@@ -90,8 +90,71 @@ export function Health() {
         )}
         <p className="quiet">By the name that each gives itself, when it last called a tool, right to a minute.</p>
       </section>
+      {data.notifications && <Notifications line={data.notifications} />}
       {data.canCheck && <Doctor />}
     </>
+  );
+}
+
+/** The outbox: where messages go, and what no channel has taken. */
+function Notifications({ line }: { line: NotificationsLine }) {
+  const { channels, waiting, dead, messages } = line;
+  return (
+    <section>
+      <h2>Notifications</h2>
+      <p>
+        {channels.length > 0 ? (
+          <>
+            Sent to <strong>{visible(channels.join(", "))}</strong>.
+          </>
+        ) : (
+          <span className="quiet">No channel is configured, so nothing is sent.</span>
+        )}{" "}
+        {dead > 0 && (
+          <>
+            <span className="badge blocked">{dead} undeliverable</span>{" "}
+          </>
+        )}
+        {waiting > 0 ? <span className="badge waiting">{waiting} waiting</span> : dead === 0 && channels.length > 0 && <span className="badge complete">all sent</span>}
+      </p>
+      {messages.length > 0 && (
+        <div className="table-wrap">
+          <table>
+            <thead>
+              <tr>
+                <th scope="col">Channel</th>
+                <th scope="col">State</th>
+                <th scope="col">About</th>
+                <th scope="col">Tries</th>
+                <th scope="col">Last error</th>
+              </tr>
+            </thead>
+            <tbody>
+              {messages.map((message) => (
+                <tr key={`${message.id} ${message.channel}`}>
+                  <th scope="row">{visible(message.channel) || "timer"}</th>
+                  <td data-label="State">
+                    <span className={`badge ${message.state === "dead" ? "blocked" : "waiting"}`}>{message.state === "dead" ? "undeliverable" : "waiting"}</span>{" "}
+                    {message.nextTryAt !== null && (
+                      <span className="quiet">
+                        next try <Clock at={message.nextTryAt} />
+                      </span>
+                    )}
+                  </td>
+                  <td data-label="About">
+                    {message.event}, <Time at={message.createdAt} />
+                  </td>
+                  <td data-label="Tries">{message.tries}</td>
+                  <td data-label="Last error">{visible(message.error) || "–"}</td>
+                </tr>
+              ))}
+            </tbody>
+          </table>
+        </div>
+      )}
+      {waiting + dead > messages.length && <p className="quiet">{waiting + dead - messages.length} more are listed by the command.</p>}
+      {waiting + dead > 0 && <Command text={dead > 0 ? "interlock notify retry" : "interlock notify status"} />}
+    </section>
   );
 }
 

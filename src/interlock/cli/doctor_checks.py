@@ -20,6 +20,7 @@ from interlock.cli.screen import inform, person_reads
 from interlock.core.run.surface_policy import EXECUTION, NAVIGATION
 from interlock.ledger.ledger import Ledger
 from interlock.ledger.log.repair import Finding, Renders, inspect, mark, repair, session_batches
+from interlock.ledger.outbox.unsent import outbox_status
 from interlock.ledger.tokens.keyring import KeyringDamaged, Keys
 from interlock.store.protocol import StoreBusy, StoreCorrupt, StoreTooNew, StoreUnavailable
 from interlock.store.sqlite.lock import FileLock
@@ -36,7 +37,6 @@ RESTORE = (
     "put back the file that ends in -wal if you have it; else `interlock doctor --repair` goes on without"
 )
 MOST_NAMED = 50
-MOST_MESSAGES = 10_000
 
 
 class Check(Struct, frozen=True, omit_defaults=True):
@@ -235,11 +235,9 @@ def _heads(ledger: Ledger, repairs: bool) -> Iterator[Check]:
 
 def _outbox(ledger: Ledger) -> Check:
     """Count the messages that wait, and those that nobody takes."""
-    with ledger.store.reading() as reader:
-        rows = reader.messages(MOST_MESSAGES)
-    dead = sum(row.state == "dead" for row in rows)
-    detail = f"{len(rows) - dead} waiting, {dead} undeliverable"
-    return Check("messages", not dead, detail, "see `interlock notify status`" if dead else "")
+    unsent = outbox_status(ledger.store)
+    detail = f"{unsent.waiting} waiting, {unsent.dead} undeliverable"
+    return Check("messages", not unsent.dead, detail, "see `interlock notify status`" if unsent.dead else "")
 
 
 def _sessions(ledger: Ledger, repairs: bool) -> Iterator[Check]:

@@ -36,6 +36,7 @@ from interlock.ledger.decisions.inbox import (
 from interlock.ledger.decisions.linked import answer_by_link, linked_question
 from interlock.ledger.errors import LedgerError, error_of
 from interlock.ledger.ledger import Ledger
+from interlock.ledger.outbox.unsent import outbox_status
 from interlock.ledger.tokens.access_tokens import AccessTokens, PrincipalsDamaged
 from interlock.store.protocol import SessionFilter
 from interlock.surfaces.registry import SURFACES, build_surface
@@ -245,6 +246,11 @@ class ServedLedger:
     def gates_waiting(self) -> int:
         with self._ledger.store.reading() as reader:
             return len(reader.sessions(SessionFilter(awaiting=True, limit=MOST_GATES)))
+
+    @unavailable_told
+    def messages_unsent(self) -> tuple[int, int]:
+        unsent = outbox_status(self._ledger.store)
+        return unsent.waiting, unsent.dead
 
     def idle(self) -> None:
         self._ledger.idle()

@@ -9,7 +9,10 @@ from interlock.ledger.decisions.modes import ModeLine, global_mode
 from interlock.ledger.decisions.user_pin import has_pin
 from interlock.ledger.heard_clients import HeardClient, clients_of, everyones_clients
 from interlock.ledger.ledger import Ledger
+from interlock.ledger.outbox.unsent import UnsentMessage, outbox_status
 from interlock.ledger.queries.status import Shown
+
+MOST_MESSAGES = 20
 
 
 class SettingLine(Shown, frozen=True):
@@ -61,8 +64,17 @@ class Upkeep(Protocol):
         """Check everything that is stored, within a time."""
 
 
+class NotificationsLine(Shown, frozen=True):
+    """The channels that notifications go to, and what they have not taken: the first of it in full."""
+
+    channels: tuple[str, ...]
+    waiting: int
+    dead: int
+    messages: tuple[UnsentMessage, ...]
+
+
 class HealthPage(Shown, frozen=True):
-    """Who is looking, at what. Facts and checks are for the role admin; others see their own clients."""
+    """Who is looking, at what. Others than admins see only their own clients."""
 
     version: str
     principal: str
@@ -74,6 +86,7 @@ class HealthPage(Shown, frozen=True):
     errors: int
     facts: tuple[HealthFact, ...]
     clients: tuple[HeardClient, ...]
+    notifications: NotificationsLine | None
     can_check: bool
 
 
@@ -94,5 +107,13 @@ def health_page(ledger: Ledger, principal: Principal, version: str, upkeep: Upke
         errors=sum(diagnostic.severity == "error" for diagnostic in listing.diagnostics),
         facts=upkeep.facts() if upkeep is not None and is_admin else (),
         clients=tuple(clients),
+        notifications=notifications_line(ledger) if is_admin else None,
         can_check=upkeep is not None and is_admin,
     )
+
+
+def notifications_line(ledger: Ledger) -> NotificationsLine:
+    """Return what `interlock notify status` lists."""
+    unsent = outbox_status(ledger.store)
+    channels = tuple(ledger.settings.recipients)
+    return NotificationsLine(channels, unsent.waiting, unsent.dead, unsent.messages[:MOST_MESSAGES])

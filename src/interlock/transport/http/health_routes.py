@@ -14,6 +14,10 @@ from interlock.transport.http.service import Service, Unavailable, record_of
 from interlock.transport.http.stopping import Stopping
 from interlock.transport.http.workers import Readiness, Saturated, Workers
 
+GATES_WAITING = "Sessions that wait for a decision or an input."
+MESSAGES_WAITING = "Notifications that wait to be sent or to be tried again."
+MESSAGES_DEAD = "Notifications that no channel has taken; `interlock notify retry` tries them again."
+
 
 def health_routes(
     service: Service, metrics: Metrics, stopping: Stopping, readiness: Readiness, workers: Workers
@@ -38,12 +42,12 @@ def health_routes(
             "interlock_calls_waiting": ("Calls that wait for a decision now.", float(metrics.calls_waiting)),
         }
         if reason is None:
-            with suppress(Unavailable, Saturated):  # the other figures say why this one is missing
+            with suppress(Unavailable, Saturated):  # the other figures say why these are missing
                 waiting = await workers.on_store(service.gates_waiting)
-                gauges["interlock_gates_waiting"] = (
-                    "Sessions that wait for a decision or an input.",
-                    waiting,
-                )
+                gauges["interlock_gates_waiting"] = GATES_WAITING, waiting
+                unsent, dead = await workers.on_store(service.messages_unsent)
+                gauges["interlock_messages_waiting"] = MESSAGES_WAITING, unsent
+                gauges["interlock_messages_dead"] = MESSAGES_DEAD, dead
         return Response(metrics.text(gauges), media_type="text/plain; version=0.0.4")
 
     return [

@@ -87,6 +87,9 @@ class Service(Protocol):
     def gates_waiting(self) -> int:
         """Count the sessions that wait for a decision or an input."""
 
+    def messages_unsent(self) -> tuple[int, int]:
+        """Count the messages that wait to be sent, and those that never will be."""
+
     def idle(self) -> None:
         """Do what can wait until nobody waits for an answer."""
 

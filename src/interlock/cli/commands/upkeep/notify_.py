@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import time
-from typing import Any
 
 import click
+import msgspec
 from msgspec.structs import replace
 
 from interlock.cli.config import Config
@@ -16,8 +16,7 @@ from interlock.core.message import Message, Undelivered
 from interlock.ledger.ids import new_id
 from interlock.ledger.ledger import Ledger
 from interlock.ledger.outbox.announcements import Recipient
-
-MOST = 10_000
+from interlock.ledger.outbox.unsent import MOST, outbox_status
 
 
 @click.group()
@@ -65,35 +64,20 @@ def _tried(name: str, recipient: Recipient) -> bool:
 @with_ledger
 def status(ledger: Ledger, as_json: bool) -> None:
     """List the messages that were not delivered yet. Exits with 1 if some never will be."""
-    with ledger.store.reading() as reader:
-        rows = reader.messages(MOST)
+    unsent = outbox_status(ledger.store)
     if as_json:
-        shown: Any = [
-            {
-                "id": row.message_id,
-                "channel": row.channel,
-                "event": row.kind,
-                "session": row.session_id,
-                "state": row.state,
-                "tries": row.attempts,
-                "createdAt": row.created_at,
-                "nextTryAt": row.due_at if row.state == "waiting" else None,
-                "error": row.error,
-            }
-            for row in rows
-        ]
-        print_json({"messages": shown})
-    elif not rows:
+        print_json(msgspec.to_builtins(unsent))
+    elif not unsent.messages:
         say("Nothing waits to be sent.")
     else:
         lines = [
-            (row.state, row.channel, row.kind, row.message_id, f"{row.attempts} tries", age(row.created_at))
-            for row in rows
+            (each.state, each.channel, each.event, each.id, f"{each.tries} tries", age(each.created_at))
+            for each in unsent.messages
         ]
         table(lines, [("strong", "accent", "plain", "quiet", "quiet", "quiet")] * len(lines))
-        for reason in dict.fromkeys(row.error for row in rows if row.error):
+        for reason in dict.fromkeys(each.error for each in unsent.messages if each.error):
             inform(reason)
-    if any(row.state == "dead" for row in rows):
+    if unsent.dead:
         inform("Try dead ones again with: interlock notify retry")
         raise click.exceptions.Exit(CHECK_FAILED)
 

@@ -2,6 +2,7 @@ import { useContext, useEffect, useRef, useState } from "react";
 import { LiveContext, useLiveChanges, useLookAgain, usePage } from "./api";
 import { HeldAnswers } from "./held";
 import { Palette } from "./Palette";
+import { useNotifications } from "./notifications";
 import { SignIn } from "./SignIn";
 import { Link, RouteContext, go, useRoute, useRouter } from "./router";
 import type { InboxPage } from "./types";
@@ -63,7 +64,7 @@ function Shell() {
     const timer = window.setTimeout(inbox.reload, COUNT_AGAIN_MS);
     return () => window.clearTimeout(timer);
   }, [inbox.data]);
-  const notified = useRef<Set<string> | null>(null);
+  useNotifications(inbox.data);
   const room = route.path[0] ?? (waiting > 0 || inbox.data === null ? "inbox" : "runs");
 
   useEffect(() => {
@@ -76,17 +77,6 @@ function Shell() {
     document.title = `${waiting ? `(${waiting.toLocaleString("en")}${inbox.data.counting ? "+" : ""}) ` : ""}Interlock`;
     const icon = document.querySelector<HTMLLinkElement>("link[rel=icon]");
     if (icon) icon.href = waiting ? `/console/icon-${Math.min(waiting, 99)}.svg` : "/console/icon.svg";
-    const known = notified.current;
-    for (const { place, question, name, title } of known ? inbox.data.questions : []) {
-      if (known?.has(place) || !document.hidden || !("Notification" in window) || Notification.permission !== "granted") continue;
-      const notification = new Notification(name, { body: title, tag: place });
-      notification.onclick = () => {
-        window.focus();
-        go(`/console/inbox?session=${question.sessionId}&place=${place}`);
-        notification.close();
-      };
-    }
-    notified.current = new Set([...(known ?? []), ...inbox.data.questions.map(({ place }) => place)]);
   }, [waiting, inbox.data]);
 
   useEffect(() => {

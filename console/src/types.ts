@@ -12,6 +12,7 @@ export interface InboxPage {
   workflows: Array<InboxChoice>;
   projects: Array<InboxChoice>;
   owners: Array<InboxChoice>;
+  deciders: Array<InboxChoice>;
   needsPin: boolean;
   canDecide: boolean;
 }
@@ -29,7 +30,9 @@ export interface InboxLine {
   workflowId: string;
   project: string;
   equal: string;
+  decide: Approving | null;
   equals: number;
+  mayDecide: boolean;
 }
 
 export interface AskedQuestion {
@@ -39,6 +42,25 @@ export interface AskedQuestion {
   shown: string;
   runId: string;
   key: string;
+}
+
+export interface Approving {
+  by: Array<string>;
+  atLeast: number;
+  answered: Array<GivenApproval>;
+  missing: Array<string>;
+  notBy: string;
+  until: number;
+  then: string;
+  escalatedTo: string;
+}
+
+export interface GivenApproval {
+  by: string;
+  option: string;
+  at: number;
+  channel: string;
+  seat: string;
 }
 
 export interface InboxChoice {
@@ -75,25 +97,6 @@ export interface QuestionOption {
   label: string;
   description: string;
   effect: string;
-}
-
-export interface Approving {
-  by: Array<string>;
-  atLeast: number;
-  answered: Array<GivenApproval>;
-  missing: Array<string>;
-  notBy: string;
-  until: number;
-  then: string;
-  escalatedTo: string;
-}
-
-export interface GivenApproval {
-  by: string;
-  option: string;
-  at: number;
-  channel: string;
-  seat: string;
 }
 
 export interface Substance {

@@ -9,10 +9,13 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from interlock.ledger.decisions.user_pin import set_pin
+from interlock.ledger.tokens.access_tokens import AccessTokens
 from interlock.store.sqlite.store import open_store
 from support.browser_desk import BrowserDesk, desk
 from support.chromium import PATIENCE_MS, browser
 from support.cli_process import REPORT, to_the_gate
+from support.harness import Agent, Bench, ExecutionSurface, gate, workflow
+from support.http_server import serving
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
@@ -22,29 +25,71 @@ __all__ = ["browser", "desk"]
 pytestmark = pytest.mark.slow
 
 
+NOTIFIED = """window.told = []; window.asked = 0;
+window.Notification = class {
+    constructor(title) { window.told.push(title); window.notification = this; }
+    close() {}
+    static permission = 'default';
+    static async requestPermission() { window.asked += 1; this.permission = 'granted'; return 'granted'; }
+};
+Object.defineProperty(document, 'hidden', { get: () => true });"""
+
+
 def test_title_icon_and_notification_tell_that_a_question_waits(desk: BrowserDesk, browser: Browser) -> None:
     from playwright.sync_api import expect
 
     page = desk.open(browser)
-    page.add_init_script(
-        """window.told = [];
-        window.Notification = class { constructor(title) { window.told.push(title); }
-            static permission = 'default';
-            static requestPermission() { this.permission = 'granted'; return Promise.resolve('granted'); } };
-        Object.defineProperty(document, 'hidden', { get: () => true });"""
-    )
+    page.add_init_script(NOTIFIED)
     page.goto(f"{desk.server.url}/console/inbox")
-    page.get_by_role("button", name="Notify me when a question waits").click()
-    page.get_by_role("button", name="Notify me when a question waits").wait_for(state="detached")
     page.get_by_role("heading", name="Nothing waits for you").wait_for()
+    assert page.evaluate("window.asked") == 0  # only by the button
+    page.get_by_role("button", name="Notify me when a question waits").click()
+    page.get_by_role("button", name="Notify me no longer").wait_for()
+    page.get_by_role("link", name="Runs").click()
     to_the_gate(desk.worker)
-    page.get_by_role("link", name="Accept the result").wait_for()
     expect(page).to_have_title("(1) Interlock", timeout=PATIENCE_MS)
     expect(page.locator("link[rel=icon]")).to_have_attribute(
         "href", "/console/icon-1.svg", timeout=PATIENCE_MS
     )
     assert page.evaluate("window.told") == ["Accept the result (round 1)"]
     assert b">1<" in desk.server.request("GET", "/console/icon-1.svg").body
+    page.evaluate("window.notification.onclick()")
+    page.get_by_role("article", name="Accept the result").wait_for()
+    page.get_by_role("button", name="Notify me no longer").click()
+    page.reload()
+    page.get_by_role("button", name="Notify me when a question waits").wait_for()
+
+
+def test_only_those_who_may_decide_are_notified_and_the_list_shows_who_is_missing(
+    browser: Browser, tmp_path: Path
+) -> None:
+    bench, access = Bench(tmp_path), AccessTokens(tmp_path)
+    tokens = {name: access.add(name, "approver", 1) for name in ("ada", "ben", "dan")}
+    bench.write(workflow(gate("ship", "yes", "no", decide={"by": ["ada", "ben"], "atLeast": 2})))
+    ledger = bench.ledger(owner="eve")
+    with serving(tmp_path, "--workflows", str(bench.workflows)) as server:
+        pages = {}
+        for name in ("ada", "dan"):
+            pages[name] = page = browser.new_context().new_page()
+            page.add_init_script(NOTIFIED)
+            page.goto(f"{server.url}/console/inbox")
+            page.get_by_label("Token").fill(tokens[name])
+            page.get_by_role("button", name="Sign in").click()
+            page.get_by_role("button", name="Notify me when a question waits").click()
+            page.get_by_role("heading", name="Nothing waits for you").wait_for()
+        Agent(ExecutionSurface(ledger)).start("test.flow", goal="Release")
+        for page in pages.values():
+            page.locator(".lines").get_by_text("missing: ada, ben").wait_for()
+        assert pages["ada"].evaluate("window.told") == ["Ship"]
+        assert pages["dan"].evaluate("window.told") == []
+        pages["dan"].get_by_text("you are not among them").wait_for()
+        pages["ada"].get_by_label("Waits for").select_option("me (1)")
+        pages["ada"].get_by_role("button", name="Yes").click()
+        pages["ada"].get_by_role("button", name="Send now").click()
+        pages["ada"].get_by_role("heading", name="No question like this").wait_for()
+        pages["dan"].locator(".lines").get_by_text("1 of 2 answered").wait_for()
+        pages["dan"].locator(".lines").get_by_text("missing: ben").wait_for()
+    bench.close()
 
 
 def test_deciding_asks_for_the_pin_where_one_is_set(

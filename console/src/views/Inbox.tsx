@@ -4,6 +4,7 @@ import { get, LiveContext, Refused, useLookAgain } from "../api";
 import { useCommands } from "../commands";
 import { undo, useHeldAnswers } from "../held";
 import { visible } from "../markdown";
+import { Notify } from "../notifications";
 import { go, Link, useRoute, withQuery } from "../router";
 import type { ConsoleError, InboxChoice, InboxLine, InboxPage } from "../types";
 import { Clock, Empty, ErrorBox, Skeleton, Time } from "../ui";
@@ -12,7 +13,9 @@ import "./inbox.css";
 
 const COUNT_AGAIN_MS = 400;
 const PAGE = 100;
-const FILTERS = ["workflow", "project", "owner", "due", "equal", "order", "grouped", "offset"];
+const NARROWING = ["workflow", "project", "owner", "decider", "due", "equal"];
+const FILTERS = [...NARROWING, "order", "grouped", "offset"];
+const DECIDERS: Record<string, string> = { "*": "anybody who decides", "*me": "me" };
 const DUE: [string, string][] = [
   ["any", "With a due time"],
   ["hour", "Due within an hour"],
@@ -161,7 +164,7 @@ export function Inbox() {
     hasOpened.current = false;
     go(narrowed(changes));
   };
-  const isFiltered = FILTERS.slice(0, 5).some((name) => query[name]);
+  const isFiltered = NARROWING.some((name) => query[name]);
   const bulk = isBulk && current ? lines.filter((line) => line.equal === current.equal && !answered.has(line.place)) : [];
 
   return (
@@ -173,13 +176,14 @@ export function Inbox() {
             {page && (page.total === 0 ? "What your agents wait for you to decide." : isFiltered ? `${number(page.matching)} of ${number(page.total)} questions` : `${number(page.total)} ${page.total === 1 ? "question waits" : "questions wait"}`)}
             {page?.counting && ", still counting …"}
           </p>
-          <Notify />
+          {page?.canDecide && <Notify />}
         </header>
         {page && page.total > 0 && (
           <div className="filters triage-filters">
             <Choices label="Workflow" choices={page.workflows} value={query.workflow} onChange={(workflow) => narrow({ workflow })} />
             <Choices label="Project" choices={page.projects} value={query.project} onChange={(project) => narrow({ project })} />
             {page.owners.length > 1 && <Choices label="Whose" choices={page.owners} value={query.owner} onChange={(owner) => narrow({ owner })} />}
+            {page.deciders.some((choice) => choice.value !== "*" && choice.value !== "*me") && <Choices label="Waits for" choices={page.deciders} value={query.decider} onChange={(decider) => narrow({ decider })} />}
             <select aria-label="Due" value={query.due ?? ""} onChange={(event) => narrow({ due: event.target.value })}>
               <option value="">Any time</option>
               {DUE.map(([value, label]) => (
@@ -252,6 +256,12 @@ export function Inbox() {
                       due <Clock at={line.dueAt} />
                     </span>
                   )}
+                  {line.decide && (
+                    <span className="badge quiet">
+                      {line.decide.answered.length} of {line.decide.atLeast} answered
+                    </span>
+                  )}
+                  {line.decide && line.decide.missing.length > 0 && <span>missing: {visible(line.decide.missing.join(", "))}</span>}
                   {listed.changed.has(line.place) && <span className="badge waiting">changed</span>}
                   {answered.has(line.place) && <span className="badge complete">answered, not sent yet</span>}
                 </span>
@@ -314,23 +324,10 @@ function Choices({ label, choices, value, onChange }: { label: string; choices: 
       <option value="">{label}: all</option>
       {choices.map((choice) => (
         <option key={choice.value} value={choice.value}>
-          {visible(label === "Project" ? (choice.value.split(/[\\/]/).pop() ?? "") : choice.value)} ({number(choice.count)})
+          {visible(label === "Project" ? (choice.value.split(/[\\/]/).pop() ?? "") : (DECIDERS[choice.value] ?? choice.value))} ({number(choice.count)})
         </option>
       ))}
     </select>
-  );
-}
-
-/** Asks once whether the browser may say that a question waits while another page is looked at. */
-function Notify() {
-  const [permission, setPermission] = useState(() => ("Notification" in window ? Notification.permission : "denied"));
-  if (permission !== "default") return null;
-  return (
-    <p>
-      <button type="button" className="button small" onClick={() => void Notification.requestPermission().then(setPermission)}>
-        Notify me when a question waits
-      </button>
-    </p>
   );
 }
 

@@ -98,8 +98,9 @@ export function Question(props: QuestionProps) {
   );
 }
 
-function Asked({ asked, isChanged, pin, setPin, needsPin, canDecide, held, equals, bulk, isBulk, setBulk, onHeld, equalTo }: QuestionProps & { asked: InboxQuestion; isChanged: boolean }) {
+function Asked({ asked, isChanged, pin, setPin, needsPin, canDecide: hasRole, held, equals, bulk, isBulk, setBulk, onHeld, equalTo }: QuestionProps & { asked: InboxQuestion; isChanged: boolean }) {
   const { line, question, substance } = asked;
+  const canDecide = hasRole && line.mayDecide;
   const live = useContext(LiveContext);
   const [chosen, setChosen] = useState<string | null>(null);
   const [note, setNote] = useState(drafts.get(line.place) ?? "");
@@ -176,7 +177,8 @@ function Asked({ asked, isChanged, pin, setPin, needsPin, canDecide, held, equal
           )}
         </p>
       )}
-      {!canDecide && <p className="notice">You may read this question. An agent may hold a token of your role, so a principal of the role approver decides it.</p>}
+      {hasRole && !canDecide && <p className="notice">You may read this question. Its gate names who decides it, and you are not among them.</p>}
+      {!hasRole && <p className="notice">You may read this question. An agent may hold a token of your role, so a principal of the role approver decides it.</p>}
       {equals > 1 && (
         <p className="equal quiet">
           {setBulk ? (

@@ -19,6 +19,7 @@ from msgspec import Struct
 from msgspec.structs import asdict, replace
 
 from interlock.core.principals import Principal
+from interlock.ledger.decisions.approvals import Approving
 from interlock.ledger.decisions.inbox import (
     AskedQuestion,
     Asking,
@@ -41,13 +42,16 @@ EXAMINE_SECONDS = 1.0
 LONGEST_EXCERPT = 160
 HOUR = 3_600_000
 DUE = {"hour": HOUR, "day": 24 * HOUR}
+ANYBODY = "*"  # who decides where a gate names nobody
+MYSELF = "*me"  # no principal can be called so
 
 
 class InboxLine(Shown, frozen=True):
     """A question in the list. `place` stays the same while its words change; `question` names both.
 
     Equal questions have the same text, options and report, so that one answer can be meant for all:
-    `equals` counts those that wait. `due_at` is when its time is over, or the default is taken.
+    `equals` counts those that wait. `due_at` is when its time is over, or the default is taken. `decide` says
+    who decides it and who has answered, where the gate names them; `may_decide` is about whoever looks.
     """
 
     place: str
@@ -62,7 +66,16 @@ class InboxLine(Shown, frozen=True):
     workflow_id: str
     project: str
     equal: str
+    decide: Approving | None
     equals: int = 1
+    may_decide: bool = True
+
+    def deciders(self, viewer: str) -> Iterator[str]:
+        """Yield who is to answer: those who are named and have not, anybody, and who looks."""
+        answered = () if self.decide is None else {each.by for each in self.decide.answered}
+        yield from (ANYBODY,) if self.decide is None else self.decide.missing
+        if self.may_decide and viewer not in answered:
+            yield MYSELF
 
 
 class InboxChoice(Shown, frozen=True):
@@ -77,6 +90,7 @@ class InboxPage(Shown, frozen=True):
 
     `total` counts everything, `matching` what the filters leave, `rows` the lines that this makes. `fresh`
     counts what has come since `newest` of an earlier page; `counting` says that the counts still grow.
+    `deciders` are who is to answer: those whom gates name, `*` where they name nobody, `*me` for who looks.
     `needs_pin` says that deciding asks for the PIN, `can_decide` that this principal may decide at all.
     """
 
@@ -91,6 +105,7 @@ class InboxPage(Shown, frozen=True):
     workflows: tuple[InboxChoice, ...]
     projects: tuple[InboxChoice, ...]
     owners: tuple[InboxChoice, ...]
+    deciders: tuple[InboxChoice, ...]
     needs_pin: bool
     can_decide: bool
 
@@ -109,6 +124,7 @@ class InboxWanted(Struct, frozen=True):
     workflow: str = ""
     project: str = ""
     owner: str = ""
+    decider: str = ""
     due: str = ""
     equal: str = ""
     order: str = "oldest"
@@ -131,7 +147,7 @@ class WaitingQuestions:
     def page(self, principal: Principal, wanted: InboxWanted) -> InboxPage:
         """Return what a principal is asked: its own questions, and others' if it decides for others."""
         lines, counting = self._lines(principal)
-        matching = [line for line in lines if self._fits(line, wanted)]
+        matching = [line for line in lines if self._fits(line, wanted, principal.name)]
         matching.sort(key=lambda line: (line.since, line.place), reverse=wanted.order == "newest")
         equal = Counter(line.equal for line in matching)
         rows = first_of_each(matching) if wanted.grouped else matching
@@ -152,6 +168,7 @@ class WaitingQuestions:
             workflows=choices(line.workflow_id for line in lines),
             projects=choices(line.project for line in lines),
             owners=choices(line.owner for line in lines),
+            deciders=choices(name for line in lines for name in line.deciders(principal.name)),
             needs_pin=has_pin(self._ledger.store, principal.name),
             can_decide=principal.decides,
         )
@@ -164,7 +181,8 @@ class WaitingQuestions:
         for question, line in _lines_of(ledger, questions(ledger, session)):
             if place == line.place or shown == question.shown:
                 position = ledger.position(question.session_id, question.node)
-                return InboxQuestion(line, question, substance_of(ledger, position, question))
+                (seen,) = self._seen_by(principal, [line])
+                return InboxQuestion(seen, question, substance_of(ledger, position, question))
         message = "This question no longer waits: it was answered, or the run went on."
         raise LedgerError("NOT_FOUND", message, "The list shows what waits now.")
 
@@ -175,7 +193,18 @@ class WaitingQuestions:
         unknown = [row for row in asking if not self._is_known(row)]
         counting = bool(unknown) and not self._examine(unknown)
         known = (self._known.get(row.session_id, (b"", ())) for row in asking)
-        return list(chain.from_iterable(lines for _, lines in known)), counting
+        lines = chain.from_iterable(lines for _, lines in known)
+        return self._seen_by(principal, lines), counting
+
+    def _seen_by(self, principal: Principal, lines: Iterable[InboxLine]) -> list[InboxLine]:
+        """Say which of these questions somebody may decide."""
+        if not principal.decides:
+            return [replace(line, may_decide=False) for line in lines]
+        person = self._ledger.approvers(principal.name)
+        return [
+            line if line.decide is None else replace(line, may_decide=line.decide.admits(person))
+            for line in lines
+        ]
 
     def _is_known(self, row: Asking) -> bool:
         return row.session_id in self._known and self._known[row.session_id][0] == row.head_digest
@@ -205,12 +234,13 @@ class WaitingQuestions:
             while len(self._known) > MOST_REMEMBERED:
                 self._known.pop(next(iter(self._known)))
 
-    def _fits(self, line: InboxLine, wanted: InboxWanted) -> bool:
+    def _fits(self, line: InboxLine, wanted: InboxWanted, viewer: str) -> bool:
         due = DUE.get(wanted.due)
         return (
             wanted.workflow in ("", line.workflow_id)
             and wanted.project in ("", line.project)
             and wanted.owner in ("", line.owner)
+            and (not wanted.decider or wanted.decider in line.deciders(viewer))
             and wanted.equal in ("", line.equal)
             and (not wanted.due or line.due_at > 0)
             and (due is None or line.due_at <= self._ledger.clock() + due)
@@ -273,6 +303,7 @@ def _lines_of(
                 due_at=(question.decide and question.decide.until) or question.default_at,
                 workflow_id=position.run.workflow_id,
                 project=project,
+                decide=question.decide,
                 equal=_digest(
                     [
                         position.run.workflow_hash,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
 
@@ -53,8 +53,12 @@ def entitled(rule: Approvers, poll: Poll) -> tuple[str, ...]:
 
 def seats(rule: Approvers, poll: Poll, approver: Approver, starter: str) -> Iterator[tuple[str, str]]:
     """Yield the seats that a person may take, with the entry of the list behind each: the own one first."""
+    return seats_among(entitled(rule, poll), approver, starter if rule.not_by_starter else "")
+
+
+def seats_among(listed: Sequence[str], approver: Approver, excluded: str) -> Iterator[tuple[str, str]]:
+    """Yield the seats of a list that a person may take, who is not the one that is excluded."""
     for holder in (approver, *approver.stands_in_for):
-        listed = (name for name in entitled(rule, poll) if name in (holder.name, *holder.groups))
-        if rule.not_by_starter and starter in (approver.name, holder.name):
+        if excluded and excluded in (approver.name, holder.name):
             continue
-        yield from ((holder.name, name) for name in listed)
+        yield from ((holder.name, name) for name in listed if name in (holder.name, *holder.groups))

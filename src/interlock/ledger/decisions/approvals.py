@@ -16,7 +16,7 @@ from interlock.core.engine.evolve import evolved
 from interlock.core.engine.gates import find_gate
 from interlock.core.run.notices import APPROVERS_DECIDE, Notice
 from interlock.core.run.outcomes import Decided, Refusal
-from interlock.core.run.polls import entitled
+from interlock.core.run.polls import Approver, entitled, seats_among
 from interlock.core.run.state import OpenGate, RunState
 
 AnyOutcome = TypeVar("AnyOutcome", bound=Decided | Refusal)
@@ -44,6 +44,10 @@ class Approving(Struct, frozen=True, rename="camel"):
     then: str = ""
     escalated_to: str = ""
 
+    def admits(self, approver: Approver) -> bool:
+        """Say whether this person may answer now."""
+        return any(seats_among(self.by, approver, self.not_by))
+
     @property
     def text(self) -> str:
         """Say it in one line; the time is for the reader's own clock."""
@@ -66,14 +70,15 @@ def approving(gate: Gate, state: RunState, opened: OpenGate) -> Approving | None
     )
     counted = {each.entitled for each in poll.approvals}
     listed = entitled(rule, poll)
+    excluded = (state.started_by or "the starter") if rule.not_by_starter else ""
     default = f"'{gate.default_option}' is taken" if gate.default_option is not None else ""
     then = f"escalated to {rule.escalate_to}" if rule.escalate_to else default
     return Approving(
         by=listed,
         at_least=rule.at_least,
         answered=answered,
-        missing=tuple(name for name in listed if name not in counted),
-        not_by=(state.started_by or "the starter") if rule.not_by_starter else "",
+        missing=tuple(name for name in listed if name not in counted and name != excluded),
+        not_by=excluded,
         until=opened.opened_at + rule.within_ms if rule.within_ms is not None else 0,
         then=then if rule.within_ms is not None and not poll.escalated_to else "",
         escalated_to=poll.escalated_to,

@@ -1,5 +1,5 @@
 import { useContext, useEffect, useRef, useState } from "react";
-import { LiveContext, useLiveChanges, useLookAgain, usePage } from "./api";
+import { LiveContext, useLiveChanges, useAskedAgain, usePage } from "./api";
 import { HeldAnswers } from "./held";
 import { Palette } from "./Palette";
 import { useNotifications } from "./notifications";
@@ -58,7 +58,7 @@ function Shell() {
   const [open, setOpen] = useState<"palette" | "keys" | null>(null);
   const inbox = usePage<InboxPage>("inbox", { order: "newest", limit: "20" });
   const waiting = inbox.data?.total ?? 0;
-  useLookAgain(inbox.reload);
+  useAskedAgain(inbox.reload);
   useEffect(() => {
     if (!inbox.data?.counting) return;
     const timer = window.setTimeout(inbox.reload, COUNT_AGAIN_MS);

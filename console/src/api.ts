@@ -114,6 +114,7 @@ export interface Live {
   state: LiveState;
   tick: number;
   moved: ReadonlySet<string>;
+  asked: number;
 }
 
 const POLL_MS = 5000;
@@ -124,7 +125,7 @@ const LOOK_AGAIN_MS = 10_000;
  * every few seconds, and once whenever its tab is shown again. It is offline while not even that is answered.
  */
 export function useLiveChanges(): Live {
-  const [live, setLive] = useState<Live>({ state: "reconnecting", tick: 0, moved: new Set() });
+  const [live, setLive] = useState<Live>({ state: "reconnecting", tick: 0, moved: new Set(), asked: 0 });
   useEffect(() => {
     let source: EventSource | null = null;
     let again = 0;
@@ -137,13 +138,14 @@ export function useLiveChanges(): Live {
       source.addEventListener("began", (event) => {
         last = event.lastEventId;
         isOpen = true;
-        setLive((now) => ({ state: "live", tick: now.state === "live" ? now.tick : now.tick + 1, moved: new Set() }));
+        setLive((now) => ({ ...now, state: "live", tick: now.state === "live" ? now.tick : now.tick + 1, moved: new Set() }));
       });
       source.addEventListener("moved", (event) => {
         last = event.lastEventId;
         const { sessions } = JSON.parse(event.data as string) as { sessions: string[] };
-        setLive((now) => ({ state: "live", tick: now.tick + 1, moved: new Set(sessions) }));
+        setLive((now) => ({ ...now, state: "live", tick: now.tick + 1, moved: new Set(sessions) }));
       });
+      source.addEventListener("asked", () => setLive((now) => ({ ...now, asked: now.asked + 1 })));
       source.onerror = () => {
         isOpen = false;
         setLive((now) => (now.state === "live" ? { ...now, state: "reconnecting" } : now));
@@ -180,19 +182,26 @@ export function useLiveChanges(): Live {
   return live;
 }
 
-export const LiveContext = createContext<Live>({ state: "reconnecting", tick: 0, moved: new Set() });
+export const LiveContext = createContext<Live>({ state: "reconnecting", tick: 0, moved: new Set(), asked: 0 });
 
 /**
- * Look again now and then, for what must be true even if no change was heard of: the stream follows the sessions that
- * are newest by their clocks, and one that moves behind 50 of a clock that is ahead is not among them.
+ * Look again at what is asked: whenever the stream says that it is not as it was, of all sessions and not only the newest;
+ * now and then while there is no stream.
  */
-export function useLookAgain(look: () => void): void {
+export function useAskedAgain(look: () => void): void {
+  const { asked, state } = useContext(LiveContext);
+  const seen = useRef(asked);
   useEffect(() => {
+    if (seen.current !== asked) look();
+    seen.current = asked;
+  }, [asked, look]);
+  useEffect(() => {
+    if (state === "live") return;
     const timer = window.setInterval(() => {
       if (!document.hidden) look();
     }, LOOK_AGAIN_MS);
     return () => window.clearInterval(timer);
-  }, [look]);
+  }, [look, state]);
 }
 
 export interface Page<T> {

@@ -18,6 +18,7 @@ from msgspec.structs import replace
 
 from interlock.store.protocol import (
     NOT_ON_PATH,
+    AskingMark,
     Changes,
     HandleRow,
     ModeRow,
@@ -638,6 +639,24 @@ def test_all_sessions_that_may_ask_their_user_are_listed_oldest_first(store: Sto
         assert times == sorted(times)
         assert len(reader.asking_sessions("me")) == 2
         assert reader.asking_sessions("another") == []
+
+
+def test_the_mark_of_what_is_asked_differs_with_every_arrival_answer_and_move(store: Store) -> None:
+    def mark(owner: str | None = None) -> AskingMark:
+        with store.reading() as reader:
+            return reader.asking_mark(owner)
+
+    assert mark() == AskingMark(0, 0, 0)
+    store.append(start("sess_a", runs=[run_row("sess_a", awaiting="gate")]))
+    arrived = mark()
+    assert arrived.sessions == 1
+    store.append(start("sess_b", runs=[run_row("sess_b")]))
+    assert (mark(), mark("another")) == (arrived, AskingMark(0, 0, 0))
+    store.append(onto(session_of(store)))
+    moved = mark()
+    assert moved != arrived
+    store.append(onto(session_of(store), "answered", runs=[run_row("sess_a")]))
+    assert mark() == AskingMark(0, 0, 0) != moved
 
 
 def test_the_heads_of_many_sessions_are_read_at_once(store: Store) -> None:

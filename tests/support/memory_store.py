@@ -16,6 +16,7 @@ from msgspec.structs import replace
 
 from interlock.store.protocol import (
     NOT_ON_PATH,
+    AskingMark,
     AskingRow,
     BlockedRow,
     Changes,
@@ -153,6 +154,11 @@ class MemoryReader:
             if row.session_id in asking and owner in (None, row.owner)
         ]
         return sorted(rows, key=lambda row: (row.updated_at, row.session_id))
+
+    def asking_mark(self, owner: str | None) -> AskingMark:
+        rows = [self.tables.sessions[row.session_id] for row in self.asking_sessions(owner)]
+        times = sum(row.updated_at % 1000000007 for row in rows)
+        return AskingMark(len(rows), sum(row.head_index for row in rows), times)
 
     def _fits(self, row: SessionRow, wanted: SessionFilter) -> bool:
         observed = self.tables.observations.get((row.session_id, "repo_root"))

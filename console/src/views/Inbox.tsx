@@ -1,6 +1,6 @@
 import { useCallback, useContext, useEffect, useLayoutEffect, useRef, useState } from "react";
 import type { MouseEvent } from "react";
-import { get, LiveContext, Refused, useLookAgain } from "../api";
+import { get, LiveContext, Refused, useAskedAgain } from "../api";
 import { useCommands } from "../commands";
 import { undo, useHeldAnswers } from "../held";
 import { visible } from "../markdown";
@@ -88,7 +88,7 @@ function useListed(query: Record<string, string>): { listed: Listed; look: () =>
     if (tick.current !== live.tick) ask("update");
     tick.current = live.tick;
   }, [ask, live.tick]);
-  useLookAgain(update);
+  useAskedAgain(update);
   const isCounting = listed.page?.counting ?? false;
   useEffect(() => {
     if (!isCounting) return;

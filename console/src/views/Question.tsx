@@ -1,5 +1,5 @@
 import { useCallback, useContext, useEffect, useLayoutEffect, useRef, useState } from "react";
-import { get, LiveContext, Refused } from "../api";
+import { get, LiveContext, Refused, useAskedAgain } from "../api";
 import { Artifact } from "../artifacts";
 import { Checks } from "../checks";
 import { drafts, hold, undo } from "../held";
@@ -67,6 +67,7 @@ export function Question(props: QuestionProps) {
     );
   }, [session, place, shown]);
   useEffect(load, [load]);
+  useAskedAgain(load);
   const tick = useRef(live.tick);
   useEffect(() => {
     if (tick.current !== live.tick && (live.moved.size === 0 || live.moved.has(session))) load();

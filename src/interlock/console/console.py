@@ -26,7 +26,7 @@ from interlock.ledger.decisions.inbox import questions
 from interlock.ledger.errors import error_of
 from interlock.ledger.ledger import Ledger
 from interlock.ledger.queries.branch_artifacts import branch_artifacts
-from interlock.ledger.queries.heads import NewestHead, newest_heads
+from interlock.ledger.queries.heads import SeenSessions, look_at_sessions
 from interlock.ledger.queries.run_lines import RunsWanted, run_lines, workflow_users
 from interlock.ledger.queries.status import find_session
 
@@ -75,9 +75,9 @@ class Console:
         finally:
             self._examining.release()
 
-    def heads(self, principal: Principal) -> Mapping[str, NewestHead]:
+    def look(self, principal: Principal) -> SeenSessions:
         """Return where the sessions stand that this principal may look at."""
-        return newest_heads(self._ledger, None if principal.decides else principal.name)
+        return look_at_sessions(self._ledger, None if principal.decides else principal.name)
 
     def guarded(self, call: Callable[[], Answer]) -> Answer:
         """Answer with an error that a person can act on, whatever the store or the request is like."""

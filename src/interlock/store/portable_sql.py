@@ -15,6 +15,7 @@ from msgspec import Struct
 from msgspec.structs import astuple
 
 from interlock.store.protocol import (
+    AskingMark,
     AskingRow,
     BlockedRow,
     CommitRow,
@@ -105,11 +106,16 @@ NEWEST = (  # those not yet indexed, and the newest of the others
     " ORDER BY recent_at DESC LIMIT {most}) AS older) AS listed"
     " ORDER BY updated_at DESC, session_id LIMIT {limit}"
 )
-ASKING = (
-    "SELECT session_id, owner, head_digest, updated_at FROM sessions WHERE session_id IN"
+OF_ASKING = (
+    " FROM sessions WHERE session_id IN"
     " (SELECT session_id FROM runs WHERE awaiting <> ''"
     " UNION SELECT session_id FROM runs WHERE status = 'blocked')"
-    " AND owner = coalesce($1, owner) ORDER BY updated_at, session_id"
+    " AND owner = coalesce($1, owner)"
+)
+ASKING = f"SELECT {columns_of(AskingRow)}{OF_ASKING} ORDER BY updated_at, session_id"
+ASKING_MARK = (  # a time is cut, so that many of them still make a number of 64 bits
+    "SELECT count(*), CAST(coalesce(sum(head_index), 0) AS BIGINT),"
+    f" CAST(coalesce(sum(updated_at % 1000000007), 0) AS BIGINT){OF_ASKING}"
 )
 OWNER_GIVEN = "coalesce($3, owner)"  # any owner where none is given
 MATCHES = (
@@ -171,6 +177,9 @@ class PortableReads(ABC):
 
     def asking_sessions(self, owner: str | None) -> list[AskingRow]:
         return self._all(AskingRow, ASKING, owner)
+
+    def asking_mark(self, owner: str | None) -> AskingMark:
+        return self._all(AskingMark, ASKING_MARK, owner)[0]
 
     @abstractmethod
     def _narrowed(self, wanted: SessionFilter, of_session: list[str], of_run: list[str]) -> list[str]:

@@ -353,6 +353,17 @@ class AskingRow(Struct, frozen=True):
     updated_at: int
 
 
+class AskingMark(Struct, frozen=True):
+    """What differs as soon as a session begins or ceases to ask, or moves while it asks.
+
+    It counts the sessions and their events, and adds up the times of their last ones.
+    """
+
+    sessions: int
+    events: int
+    times: int
+
+
 Recorded: TypeAlias = NodeRow | BlockedRow
 
 
@@ -374,6 +385,9 @@ class Reader(Protocol):
     def sessions(self, wanted: SessionFilter) -> list[SessionRow]: ...
     def asking_sessions(self, owner: str | None) -> list[AskingRow]:
         """Return all sessions with a run that waits for the user or is blocked, oldest activity first."""
+
+    def asking_mark(self, owner: str | None) -> AskingMark:
+        """Return a mark of the sessions that `asking_sessions` lists, without reading each of them."""
 
     def head_digests(self, session_ids: Sequence[str]) -> dict[str, bytes]:
         """Return the head digests of those of the sessions that exist, in one read."""

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from msgspec import Struct
 
 from interlock.ledger.runs.positions import Positions
-from interlock.store.protocol import SessionFilter
+from interlock.store.protocol import AskingMark, SessionFilter
 
 NEWEST = 50
 
@@ -20,14 +20,22 @@ class NewestHead(Struct, frozen=True):
     keep: bool
 
 
-def newest_heads(positions: Positions, owner: str | None) -> Mapping[str, NewestHead]:
-    """Return the heads of the sessions that were worked on last: an owner's, or everybody's."""
+class SeenSessions(Struct, frozen=True):
+    """The heads of the sessions that were worked on last, and a mark of all that ask something."""
+
+    heads: Mapping[str, NewestHead]
+    asking: AskingMark
+
+
+def look_at_sessions(positions: Positions, owner: str | None) -> SeenSessions:
+    """Look at the sessions of an owner, or of everybody."""
     with positions.store.reading() as reader:
-        sessions = reader.sessions(SessionFilter(owner, limit=NEWEST))
-    return {
+        sessions, asking = reader.sessions(SessionFilter(owner, limit=NEWEST)), reader.asking_mark(owner)
+    heads = {
         session.session_id: NewestHead(session.updated_at, session.head_index, session.keep)
         for session in sessions
     }
+    return SeenSessions(heads, asking)
 
 
 def head_digests(positions: Positions, session_ids: Sequence[str]) -> Mapping[str, bytes]:

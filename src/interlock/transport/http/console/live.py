@@ -13,6 +13,7 @@ from interlock.transport.http.stopping import Stopping
 LOOK_SECONDS = 0.5
 ALIVE_EVERY = 30
 RETRY_MS = 1500
+ASKED = b"event: asked\ndata: {}\n\n"  # the inbox is not as it was
 
 
 class SessionHead(Protocol):
@@ -25,16 +26,27 @@ class SessionHead(Protocol):
 Heads = Mapping[str, SessionHead]
 
 
+class Look(Protocol):
+    """Where the newest sessions stand, and what differs whenever one of all begins or ceases to ask."""
+
+    @property
+    def heads(self) -> Heads: ...
+
+    @property
+    def asking(self) -> object: ...
+
+
 async def moves(
-    look: Callable[[], Awaitable[Heads | None]], after: str, stopping: Stopping
+    look: Callable[[], Awaitable[Look | None]], after: str, stopping: Stopping
 ) -> AsyncIterator[bytes]:
     """Yield an event for every change, until the server stops or the reader may not look any more.
 
     `after` is the id of the last event that the reader has seen; what moved since is sent at once.
     """
-    heads = await look()
-    if heads is None:
+    seen = await look()
+    if seen is None:
         return
+    heads = seen.heads
     yield f"retry: {RETRY_MS}\nid: {cursor_of(heads)}\nevent: began\ndata: {{}}\n\n".encode()
     if after.isdigit():
         since = int(after)
@@ -44,16 +56,23 @@ async def moves(
     while not stopping.is_set:
         with anyio.move_on_after(LOOK_SECONDS):
             await stopping.wait()
-        known, heads = heads, await look()
-        if heads is None:
+        before, seen = seen, await look()
+        if seen is None:
             return
-        quiet += 1
-        if moved := [*changed(known, heads), *removed(known, heads)]:
-            quiet = 0
-            yield moved_event(moved, heads)
-        elif quiet >= ALIVE_EVERY:
+        events = events_between(before, seen)
+        quiet = 0 if events else quiet + 1
+        for event in events:
+            yield event
+        if quiet >= ALIVE_EVERY:
             quiet = 0
             yield b": alive\n\n"
+
+
+def events_between(before: Look, seen: Look) -> list[bytes]:
+    """Return what to send of the difference between two looks."""
+    moved = [*changed(before.heads, seen.heads), *removed(before.heads, seen.heads)]
+    events = [moved_event(moved, seen.heads)] if moved else []
+    return [*events, ASKED] if before.asking != seen.asking else events
 
 
 def changed(known: Heads, heads: Heads) -> list[str]:

@@ -17,7 +17,7 @@ from interlock.console.answers import Answer
 from interlock.console.console import Console, built_page
 from interlock.core.principals import Principal
 from interlock.transport.http.console.access import ConsoleAccess, cookie_in, set_cookie
-from interlock.transport.http.console.live import Heads, moves
+from interlock.transport.http.console.live import Look, moves
 from interlock.transport.http.responses import json_response, refusal
 from interlock.transport.http.service import record_of
 from interlock.transport.http.stopping import Stopping
@@ -152,9 +152,9 @@ class ConsoleRoutes:
         if await self.principal(request) is None:
             return unauthorized()
 
-        async def look() -> Heads | None:
+        async def look() -> Look | None:
             principal = await self.principal(request)
-            return await self.in_thread(partial(self._console.heads, principal)) if principal else None
+            return await self.in_thread(partial(self._console.look, principal)) if principal else None
 
         after = request.headers.get("last-event-id") or request.query_params.get("after", "")
         stopping: Stopping = request.app.state.stopping

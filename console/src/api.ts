@@ -118,7 +118,6 @@ export interface Live {
 }
 
 const POLL_MS = 5000;
-const LOOK_AGAIN_MS = 10_000;
 
 /**
  * Hear of changes. A stream that is cut resumes after the last change that arrived; meanwhile the page looks again
@@ -184,24 +183,14 @@ export function useLiveChanges(): Live {
 
 export const LiveContext = createContext<Live>({ state: "reconnecting", tick: 0, moved: new Set(), asked: 0 });
 
-/**
- * Look again at what is asked: whenever the stream says that it is not as it was, of all sessions and not only the newest;
- * now and then while there is no stream.
- */
+/** Look again whenever the stream says that the inbox is not as it was: it follows all sessions, not only the newest. */
 export function useAskedAgain(look: () => void): void {
-  const { asked, state } = useContext(LiveContext);
+  const { asked } = useContext(LiveContext);
   const seen = useRef(asked);
   useEffect(() => {
     if (seen.current !== asked) look();
     seen.current = asked;
   }, [asked, look]);
-  useEffect(() => {
-    if (state === "live") return;
-    const timer = window.setInterval(() => {
-      if (!document.hidden) look();
-    }, LOOK_AGAIN_MS);
-    return () => window.clearInterval(timer);
-  }, [look, state]);
 }
 
 export interface Page<T> {

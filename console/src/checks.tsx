@@ -55,7 +55,7 @@ function Ran({ check }: { check: ShownCheck }) {
               , commit <code title={check.head}>{check.head.slice(0, 10)}</code>
             </>
           )}
-          , trusted by {visible(check.trustedBy)}
+          , trusted by {visible(check.trustedBy.replace(/^(\w+):(.*)$/, "$2 ($1)"))}
           {check.reason && ` · ${visible(check.reason)}`}
         </p>
       )}

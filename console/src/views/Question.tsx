@@ -319,7 +319,7 @@ function Report({ substance, question }: { substance: Substance; question: Waiti
   return (
     <>
       {checks.length > 0 && (
-        <section aria-label="Checks before this question">
+        <section className="open-gaps" aria-label="Checks before this question">
           <h3>Checks</h3>
           <Checks checks={checks} />
         </section>

@@ -104,9 +104,7 @@ function TrustCard({ line, canDecide, onChange }: { line: TrustLine; canDecide: 
       <dl className="wide">
         <div>
           <dt>in</dt>
-          <dd>
-            <code>{visible(line.folder)}</code>
-          </dd>
+          <dd>{line.folder === "." ? "the folder of the project itself" : <code>{visible(line.folder)}</code>}</dd>
         </div>
         <div>
           <dt>time limit</dt>

@@ -82,7 +82,12 @@ def test_a_link_leads_to_the_question_in_the_console(bench: Bench, hook: Receive
 
 @pytest.mark.parametrize(
     ("detail", "told"),
-    [("link", set()), ("title", {"name", "title"}), ("question", {"name", "title", "text", "options"})],
+    [
+        ("link", set()),
+        ("title", {"name", "title"}),
+        ("question", {"name", "title", "text", "options"}),
+        ("report", {"name", "title", "text", "options", "report"}),
+    ],
 )
 def test_a_message_says_no_more_than_its_detail(
     bench: Bench, hook: Receiver, detail: Any, told: set[str]
@@ -91,7 +96,8 @@ def test_a_message_says_no_more_than_its_detail(
     agent.ack("built")
     courier.send_due()
     data = hook.received[0].json["data"]
-    assert told == {"name", "title", "text", "options"} & data.keys()
+    assert told == {"name", "title", "text", "options", "report"} & data.keys()
+    assert ("report" not in data) or "The agent's report:\n│ built" in data["report"]
     assert ("Ship" in data["summary"]) is (detail != "link")
 
 

@@ -45,8 +45,8 @@ class Asked(Struct, frozen=True):
 _asked = LazyDecoder(Asked)
 
 
-def form(question: Question) -> Form:
-    """Put a question as a form: one choice among its options with their effects, or free text."""
+def form(question: Question, substance: str) -> Form:
+    """Put a question as a form: its substance, then a choice among options with their effects, or text."""
     choice: dict[str, Json] = {"type": "string"}
     if question.options:
         choice["oneOf"] = [{"const": option.id, "title": _title(option)} for option in question.options]
@@ -55,7 +55,7 @@ def form(question: Question) -> Form:
         "properties": {CHOICE: choice, "note": {"type": "string"}},
         "required": [CHOICE],
     }
-    return Form(question.text, schema)
+    return Form(f"{question.text}\n\n{substance}" if substance else question.text, schema)
 
 
 def _title(option: Option) -> str:
@@ -83,7 +83,7 @@ def decided_with_user(
             return results
         command = replace(command, checked=(*command.checked, *results))
         decided = position.decide(command)
-    return _elicit(decided, call, position.session_id) if isinstance(decided, Ask) else decided
+    return _elicit(decided, position, command, call) if isinstance(decided, Ask) else decided
 
 
 def _results(
@@ -101,11 +101,16 @@ def _results(
     return tuple(results)
 
 
-def _elicit(ask: Ask, call: Call, session_id: str) -> Elicit:
+def _elicit(ask: Ask, position: Position, command: Answerable, call: Call) -> Elicit:
     """Put the questions of the core; the answers are bound to what is shown (rule 26)."""
+    from interlock.ledger.decisions.substance import substance_of_call, substance_text  # late: few calls ask
+
+    substance = substance_text(substance_of_call(position, command)) if ask.by != "inbox" else ""
     asked = Asked({question.id: question.digest for question in ask.questions}, _answers(call))
     questions = {
-        question.id: address(question, call.console, session_id) if ask.by == "inbox" else form(question)
+        question.id: address(question, call.console, position.session_id)
+        if ask.by == "inbox"
+        else form(question, substance)
         for question in ask.questions
     }
     return Elicit(questions, msgspec.json.encode(asked).decode())

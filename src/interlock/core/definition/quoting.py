@@ -43,6 +43,11 @@ def on_one_line(text: str, most: int = MOST_OF_VALUE) -> str:
     return " ".join("".join(_visible(_BREAK.sub(" ⏎ ", text[:most]))).split())
 
 
+def visible(line: str) -> str:
+    """Return a line as it is, without what cannot be seen or steers a screen."""
+    return "".join(_visible(line.expandtabs(4)))
+
+
 def most_of_each(values: int) -> int:
     """Return how many characters each of the values in one text may have: they share what a form can show."""
     return min(MOST_OF_VALUE, MOST_OF_VALUES // max(values, 1))

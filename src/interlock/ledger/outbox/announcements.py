@@ -18,7 +18,7 @@ from interlock.ledger.log.chain import Entry
 from interlock.store.protocol import Changes, CommitRow, OutboxRow
 
 TIMER = ""  # the channel of what is done here and not sent
-Detail = Literal["link", "title", "question"]
+Detail = Literal["link", "title", "question", "report"]
 
 
 class Recipient(Struct, frozen=True):

@@ -16,6 +16,7 @@ from interlock.core.message import Link, Message, Occasion
 from interlock.core.run.channels import named
 from interlock.core.values import Json, cut
 from interlock.ledger.decisions.inbox import WaitingQuestion
+from interlock.ledger.decisions.substance import substance_of, substance_text
 from interlock.ledger.ledger import Ledger
 from interlock.ledger.outbox.announcements import Announcement, Detail, Recipient, announcement_in
 from interlock.ledger.outbox.courier import Courier
@@ -27,6 +28,7 @@ from interlock.store.protocol import OutboxRow, RunRow, SessionRow
 MOST_OF_TITLE = 120  # characters
 MOST_OF_TEXT = 6_000  # bytes
 LINK_MS = 24 * 3_600_000
+WITH_TEXT: tuple[Detail, ...] = ("question", "report")
 ASKING: tuple[Occasion, ...] = ("opened", "reminded", "escalated")
 HEADS: Mapping[Occasion, str] = {
     "opened": "A decision waits",
@@ -64,16 +66,27 @@ def message_of(ledger: Ledger, row: OutboxRow, recipient: Recipient) -> Message 
     if occasion in ASKING and question is None:
         return None
     url = _address(ledger.settings.console_url, session, about)
+    report = _report(own, question) if recipient.detail == "report" else ""
     lines = _lines(session, run, about, question, recipient.detail)
-    text = cut("\n".join(filter(None, (*lines, url))), MOST_OF_TEXT)
+    text = cut("\n".join(filter(None, (*lines, url, report))), MOST_OF_TEXT)
     title = HEADS[occasion]
     if recipient.detail != "link":
         title = f"{title}: {question.name if question else about.gate or run.workflow_id}"
     data = _data(session, run, about, question, recipient.detail)
+    if report:
+        data["report"] = report
     links = _links(ledger, url, question, recipient.approver, row.created_at + LINK_MS, about.since)
     if len(links) > 1:
         data["answers"] = [{"label": link.label, "url": link.url} for link in links[1:]]
     return Message(row.message_id, occasion, about.at, title[:MOST_OF_TITLE], text, url, links, data)
+
+
+def _report(ledger: Ledger, question: WaitingQuestion | None) -> str:
+    """Return what the agent reported before the question, as forms have it."""
+    if question is None:
+        return ""
+    position = ledger.position(question.session_id, question.node)
+    return substance_text(substance_of(ledger, position, question))
 
 
 def _address(console: str, session: SessionRow, about: Announcement) -> str:
@@ -136,7 +149,7 @@ def _lines(
     session: SessionRow, run: RunRow, about: Announcement, question: WaitingQuestion | None, detail: Detail
 ) -> Iterator[str]:
     """Yield the lines of the text, the most important first."""
-    if detail == "question" and question is not None:
+    if detail in WITH_TEXT and question is not None:
         yield f"{question.message}\n"
         for option in question.options:
             effect = f" ({option.effect})" if option.effect else ""
@@ -175,7 +188,7 @@ def _data(
         data |= {"question": question.id, "node": question.node, "name": question.name}
         if question.decide is not None:
             data["decide"] = msgspec.to_builtins(question.decide)
-        if detail == "question":
+        if detail in WITH_TEXT:
             data["text"] = question.message
             data["options"] = msgspec.to_builtins(question.options)
     return data

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Literal
 
 from interlock.core.run.events import CheckRan
@@ -64,8 +64,13 @@ def shown_check(ran: CheckRan) -> ShownCheck:
 
 def checks_at(store: Store, position: Position) -> tuple[ShownCheck, ...]:
     """Return the last results on the way to a position, then what is only claimed there."""
+    return with_runs(position, _last_runs(store, position))
+
+
+def with_runs(position: Position, runs: Iterable[CheckRan]) -> tuple[ShownCheck, ...]:
+    """Return the results that a position has, told by these runs where they are theirs, and the claims."""
     known = {name: ShownCheck(name, passed=last.passed) for name, last in position.state.checks.items()}
-    ran = known | {ran.check: shown_check(ran) for ran in _last_runs(store, position)}
+    ran = known | {ran.check: shown_check(ran) for ran in runs}
     return (*ran.values(), *(ShownCheck(name, "agent") for name in _claimed(position)))
 
 

@@ -1,22 +1,17 @@
-"""A question as a terminal shows it: its words, what each option does, and what the agent reported before it.
-
-Every line that an agent wrote begins with a bar, so that none can pass for the workflow's or for ours.
-"""
+"""A question as a terminal shows it: its words, what each option does, and the agent's report before it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Mapping
 
-from interlock.cli.screen import age, clock, fit, line_of, paint, paragraph, say, width
+from interlock.cli.screen import Tone, age, clock, fit, line_of, paint, paragraph, say, width
 from interlock.ledger.decisions.inbox import QuestionOption, WaitingQuestion
-from interlock.ledger.decisions.substance import Substance
-from interlock.ledger.queries.artifacts import ShownArtifact
+from interlock.ledger.decisions.substance import BAR, MORE, REPORT, Substance, report_lines, substance_lines
 
 INDENT = " " * 10
-BAR = f"{INDENT}│ "
 LINES_IN_LIST = 6
 LINES_ALONE = 60
-MOST_GAPS = 10
+TONES: Mapping[str, Tone] = {"gap": "warn", "passed": "good", "failed": "bad", "claimed": "warn"}
 
 
 def show_question(
@@ -57,46 +52,15 @@ def option_text(option: QuestionOption, substance: Substance) -> str:
 
 
 def _show_report(substance: Substance, most: int) -> None:
-    for gap in substance.gaps[:MOST_GAPS]:
-        text = f"gap, {gap.severity}: {line_of(gap.summary)}"
-        say(paint(paragraph(text, INDENT), "warn"))
-    for check in substance.checks:
-        text = paragraph(line_of(check.text), INDENT)
-        say(paint(text, "warn" if check.by == "agent" else "good" if check.passed else "bad"))
-    report = list(_report_lines(substance))
+    for line in substance_lines(substance):
+        say(paint(paragraph(line.text, INDENT), TONES[line.kind]))
+    under = f"{INDENT}{BAR}"
+    wrapped = (paragraph(line, under) or under.rstrip() for line in report_lines(substance))
+    report = [row for line in wrapped for row in line.splitlines()]
     if not report:
         return
-    say(paint(f"{INDENT}The agent's report:", "quiet"))
-    for line in report[:most]:
-        say(line)
+    say(paint(f"{INDENT}{REPORT}", "quiet"))
+    for row in report[:most]:
+        say(row)
     if len(report) > most or substance.shortened:
-        say(paint(f"{INDENT}The report is longer; `interlock notes` shows all of it.", "quiet"))
-
-
-def _report_lines(substance: Substance) -> Iterator[str]:
-    """Yield the lines of the agent's report, results first, each behind a bar."""
-    if (report := substance.handed_in) is None:
-        return
-    for text in (
-        *(line for artifact in report.artifacts for line in artifact_lines(artifact)),
-        *report.notes,
-    ):
-        for line in paragraph(text, BAR).splitlines():
-            yield line or BAR.rstrip()
-
-
-def artifact_lines(artifact: ShownArtifact) -> Iterator[str]:
-    """Yield an artifact's verdict, then what it is made of, a line for each thing."""
-    verdict = f": {line_of(artifact.headline)}" if artifact.headline else ""
-    yield f"{line_of(artifact.kind)}{verdict}"
-    for fact in artifact.facts:
-        yield f"- {line_of(fact.name)}: {line_of(fact.text)}"
-    for check in artifact.checks:
-        evidence = f" ({line_of(check.evidence)})" if check.evidence else ""
-        yield f"- {line_of(check.name)}: {line_of(check.result)}{evidence}"
-    for finding in artifact.findings:
-        yield f"- {line_of(finding.severity)}: {line_of(finding.title)}"
-    for file in artifact.files:
-        yield f"- {line_of(file.path)}: {line_of(file.summary)}"
-    if not (verdict or artifact.facts or artifact.checks or artifact.findings or artifact.files):
-        yield f"- {line_of(', '.join(artifact.rest))}"
+        say(paint(f"{INDENT}{MORE}", "quiet"))

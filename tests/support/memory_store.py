@@ -372,6 +372,10 @@ class MemoryReader:
         waiting = (row for row in self.tables.outbox.values() if row.state == "waiting" and row.due_at <= now)
         return sorted(waiting, key=lambda row: (row.due_at, row.message_id, row.channel))[:limit]
 
+    def messages_of(self, session_id: str) -> list[OutboxRow]:
+        rows = [row for row in self.tables.outbox.values() if row.session_id == session_id]
+        return sorted(rows, key=lambda row: (row.message_id, row.channel))
+
     def messages(self, limit: int) -> list[OutboxRow]:
         rows = self.tables.outbox.values()
         return sorted(rows, key=lambda row: (row.state, row.due_at, row.message_id, row.channel))[:limit]

@@ -303,6 +303,10 @@ class PortableReads(ABC):
         order = " ORDER BY state, due_at, message_id, channel LIMIT $1"
         return self._all(OutboxRow, OUTBOX + order, limit)
 
+    def messages_of(self, session_id: str) -> list[OutboxRow]:
+        where = " WHERE session_id = $1 ORDER BY message_id, channel"
+        return self._all(OutboxRow, OUTBOX + where, session_id)
+
 
 class PortableWrites(ABC):
     """The writes that are one statement on either engine."""

@@ -13,12 +13,14 @@ from msgspec import Struct
 from interlock.ledger.log.health import examine_commits
 from interlock.store.protocol import (
     HandleRow,
+    OutboxRow,
     Reader,
     SessionRows,
     StartRow,
     Store,
     StoreConflict,
     TraceRow,
+    Writer,
 )
 
 BATCH = 200
@@ -44,6 +46,7 @@ class Everything(Struct, frozen=True, kw_only=True):
     handles: Sequence[HandleRow]
     starts: Sequence[StartRow]
     traces: Sequence[TraceRow]
+    outbox: Sequence[OutboxRow]
 
 
 def copy_store(source: Store, target: Store) -> Iterator[SessionCopied]:
@@ -112,11 +115,25 @@ def _copy_session(source: Store, target: Store, session_id: str) -> SessionCopie
             for start in wanted.starts:
                 if writer.start(start.owner, start.request_id) is None:  # else the target's own one stays
                     writer.add_start(start)
+            _copy_outbox(writer, session_id, wanted.outbox, is_new=not is_present)
             traced = set(writer.traces(session_id, 0, rows.session.head_index, EVERY_TRACE))
     except StoreConflict as conflict:
         return SessionCopied(session_id, "refused", f"the target has other rows in its place: {conflict}")
     target.trace([trace for trace in wanted.traces if trace not in traced])
     return SessionCopied(session_id, "present") if is_present else _verified(target, rows)
+
+
+def _copy_outbox(writer: Writer, session_id: str, outbox: Sequence[OutboxRow], *, is_new: bool) -> None:
+    """Let the target send what the source has not sent, and nothing that the source or itself has.
+
+    What a session that was there already lacks, the target has sent.
+    """
+    kept = {(row.message_id, row.channel): row for row in outbox}
+    for row in writer.messages_of(session_id):
+        if is_new or (row.message_id, row.channel) not in kept:
+            writer.drop_message(row)
+    for row in outbox if is_new else ():
+        writer.add_message(row)
 
 
 def everything(reader: Reader, session_id: str) -> Everything | None:
@@ -137,6 +154,7 @@ def everything(reader: Reader, session_id: str) -> Everything | None:
         handles=reader.handles(session_id),
         starts=reader.starts(session_id),
         traces=reader.traces(session_id, 0, session.head_index, EVERY_TRACE),
+        outbox=reader.messages_of(session_id),
     )
 
 

@@ -105,8 +105,10 @@ def migrate(**data: Any) -> None:
 def copy(source: str, target: str, as_json: bool) -> None:
     """Copy everything from one database into another, and check every log in the copy.
 
-    Can be stopped and run again: sessions that are already in TO are skipped. Keys are not in a database;
-    copy the keyring too. Exits with 1 if a session was not copied.
+    Can be stopped and run again: sessions that are already in TO are skipped. Stop the servers on FROM first,
+    and start them on TO: what waits to be sent is copied too. Not in a database are keys/ and notify.toml of
+    the data folder (keys, principals, groups, delegations, channels). Exits with 1 if a session was not
+    copied.
     """
     from interlock.ledger.transfer.store_copy import copy_store
 

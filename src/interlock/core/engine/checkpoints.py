@@ -349,8 +349,10 @@ def approve(plan: Plan, state: RunState, command: Approve) -> Decided | Refusal:
         return Refusal(Code.USER_MUST_DECIDE, {"checkpoint": command.gate, "by": list(entitled(rule, poll))})
     name, by = seat
     draft = Draft(plan, state, command.policy, command.now)
-    approval = ApproverAnswer(command.approver.name, name, by, command.option, command.channel, command.now)
-    draft.record(e.ApprovalGiven(opened.key, command.gate, opened.shown, approval, command.note))
+    approval = ApproverAnswer(
+        command.approver.name, name, by, command.option, command.channel, command.now, command.note
+    )
+    draft.record(e.ApprovalGiven(opened.key, command.gate, opened.shown, approval))
     decision = quorum(rule, draft.state.poll(opened))
     if decision is not None and command.policy.exits == "claimed":
         agent = opened.agent

@@ -65,8 +65,9 @@ def quorum(rule: Approvers, poll: Poll) -> Decision | None:
     agreed = next((option for option, votes in counted.items() if votes >= rule.at_least), None)
     if agreed is None:
         return None
-    names = ", ".join(approval.by for approval in poll.approvals if approval.option == agreed)
-    return Decision(agreed, "approvers", names)
+    agreeing = [approval for approval in poll.approvals if approval.option == agreed]
+    notes = "\n".join(f"{approval.by}: {approval.note}" for approval in agreeing if approval.note)
+    return Decision(agreed, "approvers", ", ".join(approval.by for approval in agreeing), notes)
 
 
 def reported(output: Output, client: str, *gate_ids: str) -> Decision | None:

@@ -175,7 +175,6 @@ class ApprovalGiven(RunEvent, frozen=True, tag="approval_given"):
     gate: str
     shown: str
     approval: ApproverAnswer
-    note: str = ""
 
 
 class QuestionEscalated(RunEvent, frozen=True, tag="question_escalated"):

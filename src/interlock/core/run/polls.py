@@ -30,6 +30,7 @@ class ApproverAnswer(Struct, frozen=True, omit_defaults=True):
     option: str
     channel: Channel
     at: int
+    note: str = ""
 
 
 class Poll(Struct, frozen=True, omit_defaults=True):

@@ -49,6 +49,31 @@ def test_two_of_three_decide_and_the_run_goes_on(bench: Bench, surface: str) -> 
 
 
 @on(*EVERY)
+def test_the_agent_reads_what_those_who_agree_have_remarked(bench: Bench, surface: str) -> None:
+    desk = Desk(bench, surface)
+    desk.answers("ben", "no", note="Not before Monday.")
+    desk.answers("ada", note="Behind the flag only.")
+    desk.answers("cleo", note="Seen on staging.")
+    desk.agent.use_decision("ship", "yes")
+    (answer,) = desk.agent.decisions("ship")
+    assert answer.note == "ada: Behind the flag only.\ncleo: Seen on staging."
+    if surface != "gated":  # where no call uses the answer
+        assert "Behind the flag only." in desk.agent.text
+
+
+@on(*EVERY)
+def test_nobody_is_told_of_a_decision_before_there_is_one(bench: Bench, surface: str) -> None:
+    desk = Desk(bench, surface, {"by": ["ada", "ben"], "atLeast": 2})
+    desk.passes(0)
+    desk.answers("ada")
+    assert desk.passes(0) == []
+    desk.answers("ben")
+    assert desk.passes(0) == ["answered"]
+    data = desk.told[-1].data
+    assert (data["option"], data["channel"], data["by"]) == ("yes", "approvers", "ada, ben")
+
+
+@on(*EVERY)
 def test_nobody_else_decides_it(bench: Bench, surface: str) -> None:
     desk = Desk(bench, surface)
     assert desk.agent.respond("ship", "yes")["_refused"]
@@ -108,7 +133,7 @@ def test_they_are_reminded_then_it_is_escalated(bench: Bench, surface: str) -> N
     desk = Desk(bench, surface)
     assert desk.passes(0) == ["opened"]
     desk.answers("ada")
-    assert desk.passes(20) == ["answered", "reminded"]
+    assert desk.passes(20) == ["reminded"]
     with pytest.raises(LedgerError, match="does not decide"):
         desk.answers("eve")
     assert desk.passes(19) == []
@@ -220,7 +245,7 @@ def test_on_both_stores_over_a_killed_process(desk: Bench) -> None:
     desk.clock.pass_seconds(60 + SECONDS)
     while courier.send_due():
         pass
-    assert sorted(message.occasion for message in told) == ["answered", "escalated", "opened", "reminded"]
+    assert sorted(message.occasion for message in told) == ["escalated", "opened", "reminded"]
     (question,) = inbox(ledger)
     assert question.decide is not None
     assert [each.by for each in question.decide.answered] == ["ben"]

@@ -67,9 +67,9 @@ class Desk:
         (question,) = inbox(self.agent.ledger)
         return question
 
-    def answers(self, name: str, option: str = "yes", channel: Channel = "console") -> None:
+    def answers(self, name: str, option: str = "yes", channel: Channel = "console", note: str = "") -> None:
         ledger = self.agent.ledger.of("local", name)
-        decide_question(ledger, self.question, option, channel=channel)
+        decide_question(ledger, self.question, option, note, channel)
 
     def passes(self, seconds: float) -> list[str]:
         """Let time pass; return what was told meanwhile."""

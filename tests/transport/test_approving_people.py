@@ -206,6 +206,15 @@ def test_a_link_shows_first_and_answers_once(office: Office) -> None:
     assert [(each.by, each.channel) for each in decide.answered] == [("ada", "link")]
 
 
+def test_an_answer_that_others_must_join_is_not_called_a_decision(office: Office) -> None:
+    office.start()
+    server = office.serve()
+    first = ConsoleClient.signed_in(server, office.tokens["ada"]).decide("yes")
+    assert b"Others must answer too." in first.body
+    assert office.by_api("ben", "no").json == {"recorded": "no"}
+    assert office.by_api("cleo").json == {"decided": "yes"}
+
+
 def test_links_that_do_not_hold_say_why(office: Office) -> None:
     office.start()
     server = office.serve()

@@ -199,18 +199,17 @@ class ServedLedger:
         return {"questions": [{"owner": owner, **msgspec.to_builtins(each)} for owner, each in asked]}
 
     @unavailable_told
-    def decide(self, principal: Principal, answer: InboxAnswer) -> Undecided | None:
+    def decide(self, principal: Principal, answer: InboxAnswer) -> Undecided | bool:
         with self._ledger.store.reading() as reader:
             session = reader.session(answer.session)
         owner = session.owner if session is not None else principal.name
         asked = AskedQuestion(answer.session, answer.node, answer.question, answer.shown, answer.run)
         ledger = self._ledger.of(owner, principal.name)
         try:
-            decide_question(ledger, asked, answer.option, answer.note, "inbox")
+            return decide_question(ledger, asked, answer.option, answer.note, "inbox")
         except LedgerError as error:
             told = f"{error.message} {error.next_action}"
             return Undecided(error.code, told, error.details.get("question"))
-        return None
 
     @unavailable_told
     def linked(self, link: str) -> AnswerPage:

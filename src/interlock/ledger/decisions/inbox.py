@@ -27,7 +27,7 @@ from interlock.core.run.surface_policy import POLICIES
 from interlock.core.secrets import no_secret, secret_in
 from interlock.core.values import Json
 from interlock.ledger.decisions.approvals import Approving, approving
-from interlock.ledger.decisions.recorded import as_attempted, decision_key, imported_up_to
+from interlock.ledger.decisions.recorded import approved, as_attempted, decision_key, imported_up_to
 from interlock.ledger.errors import LedgerError
 from interlock.ledger.ledger import Ledger
 from interlock.ledger.log.commit import Commit
@@ -233,10 +233,11 @@ def decide_question(
     option: str,
     note: str = "",
     channel: Channel = "cli",
-) -> None:
+) -> bool:
     """Record the user's answer to exactly the question that was on the screen, or raise why nothing is.
 
-    The agent's next call uses it; a session with one head goes on at once.
+    The agent's next call uses it; a session with one head goes on at once. Return whether the question is
+    decided by it: where the gate names its approvers, others may have to answer too.
     """
     try:
         position = ledger.position(asked.session_id, asked.node)
@@ -253,11 +254,10 @@ def decide_question(
     if instead:
         raise LedgerError("VALIDATION_ERROR", "This answer was not recorded.", instead)
     if question.decide is not None:
-        _approve(ledger, position, question, option, note, channel)
-        return
+        return _approve(ledger, position, question, option, note, channel)
     if position.state.open is not None and POLICIES[position.run.surface].exits == "claimed":
         _resolve(ledger, position, question, option, note, channel)
-        return
+        return True
     with ledger.store.reading() as reader:
         key = decision_key(position.loaded, question.id, imported_up_to(reader, question.session_id))
     commit = Commit(position.rows(), ledger.principal, ledger.clock())
@@ -265,6 +265,12 @@ def decide_question(
     commit.add(event, run=position.run.run)
     _announce(commit, position, question, option, channel)
     ledger.append(commit.finish(key))
+    return True
+
+
+def what_follows(is_decided: bool) -> str:
+    """Say what comes after an answer was recorded."""
+    return "The agent continues with its next call." if is_decided else "Others must answer too."
 
 
 def _approve(
@@ -274,8 +280,8 @@ def _approve(
     option: str,
     note: str,
     channel: Channel,
-) -> None:
-    """Record the answer of one of the people who decide a gate; it is decided once enough of them agree."""
+) -> bool:
+    """Record the answer of one of the people who decide a gate; say whether enough of them agree now."""
     commit, policy = Commit(position.rows(), ledger.principal, ledger.clock()), POLICIES[position.run.surface]
     approver = ledger.approvers(ledger.principal)
     answer = Approve(policy, commit.now, channel, approver, question.id, question.shown, option, note)
@@ -284,17 +290,25 @@ def _approve(
         assert question.decide is not None
         message = f"'{ledger.principal}' does not decide '{question.id}'."
         raise LedgerError("VALIDATION_ERROR", message, question.decide.text)
-    is_resolved = any(isinstance(event, GateResolved) for event in decided.events)
-    if is_resolved:
+    resolved = next((event for event in decided.events if isinstance(event, GateResolved)), None)
+    if resolved is not None:
         commit.add_node(position.run.run, position.node.node, decided)
-    for event in decided.events if not is_resolved else ():
+    for event in decided.events if resolved is None else ():
         commit.add(event, run=position.run.run, node=position.node.node)
-    _announce(commit, position, question, option, channel)
+    decision = resolved or approved(position.plan, decided.state).get(question.shown)
+    if decision is not None:
+        _announce(commit, position, question, decision.option or "", decision.channel, decision.client)
     ledger.append(commit.finish())
+    return decision is not None
 
 
 def _announce(
-    commit: Commit, position: Position, question: WaitingQuestion, option: str, channel: Channel
+    commit: Commit,
+    position: Position,
+    question: WaitingQuestion,
+    option: str,
+    channel: Channel,
+    by: str = "",
 ) -> None:
     """Let those hear of an answer who want to; free text is the user's own, and stays in the log."""
     chosen = option if question.options else ""
@@ -306,7 +320,7 @@ def _announce(
         question.shown,
         chosen,
         channel,
-        commit.principal,
+        by or commit.principal,
     )
     commit.announce("answered", about)
 

@@ -33,10 +33,10 @@ def inbox_routes(service: Service, workers: Workers, *, authenticated: bool) -> 
             return refusal(400, "BAD_BODY", str(error))
         if any(isinstance(part, str) and "\0" in part for part in astuple(answer)):
             return refusal(400, "BAD_BODY", "A NUL character is not accepted.")
-        problem = await workers.on_store(service.decide, principal, answer)
-        if problem is None:
-            return json_response({"decided": answer.option})
-        told = {"error": {"code": problem.code, "message": problem.message}, "question": problem.question}
+        outcome = await workers.on_store(service.decide, principal, answer)
+        if isinstance(outcome, bool):
+            return json_response({"decided" if outcome else "recorded": answer.option})
+        told = {"error": {"code": outcome.code, "message": outcome.message}, "question": outcome.question}
         return json_response(told, 409)
 
     return [Route("/inbox", show, methods=["GET"]), Route("/inbox", decide, methods=["POST"])]

@@ -72,8 +72,8 @@ class Service(Protocol):
     def inbox(self, principal: Principal) -> Json:
         """Return the questions that a principal may see: its own, and others' if it decides for others."""
 
-    def decide(self, principal: Principal, answer: InboxAnswer) -> Undecided | None:
-        """Record a decision on the question that was shown; return why that is impossible."""
+    def decide(self, principal: Principal, answer: InboxAnswer) -> Undecided | bool:
+        """Record an answer to the question that was shown; return whether that decides it, or why not."""
 
     def linked(self, link: str) -> AnswerPage:
         """Show what a link would answer; nothing is recorded."""

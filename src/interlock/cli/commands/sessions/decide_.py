@@ -11,7 +11,7 @@ from interlock.cli.interactive import choose, require_pin, require_terminal
 from interlock.cli.options import owner_option, session_argument, with_ledger
 from interlock.cli.references import owned_session
 from interlock.cli.screen import CHECK_FAILED, CONFLICT, USAGE, inform, line_of, say, stop
-from interlock.ledger.decisions.inbox import WaitingQuestion, decide_question, located_questions
+from interlock.ledger.decisions.inbox import WaitingQuestion, decide_question, located_questions, what_follows
 from interlock.ledger.decisions.substance import substance_of
 from interlock.ledger.ledger import Ledger
 from interlock.ledger.runs.position import Position
@@ -62,9 +62,9 @@ def command(
         require_pin(ledger)
     else:
         ledger = ledger.of(ledger.owner, _identified(ledger, approver))
-    decide_question(ledger, question, answer, note)
+    is_decided = decide_question(ledger, question, answer, note)
     say(f"{question.id}: {line_of(answer)}")
-    inform("Recorded. The agent continues with its next call.")
+    inform(f"Recorded. {what_follows(is_decided)}")
 
 
 def _identified(ledger: Ledger, name: str) -> str:

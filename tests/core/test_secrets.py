@@ -31,6 +31,10 @@ LETTERS = "abcdefghijklmnopqrstuvwxyz0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"
         ("token 9f86d081884c7d659a2feaa0c55ad015", "a token or a key"),
         ("api key: q8Zr2LmN0pXs", "a token or a key"),
         ("Bearer q8Zr2LmN0pXsT5vW", "a token or a key"),
+        ("mine is ilk_" + "0123456789abcdef" * 4, "a token of Interlock"),
+        ("http://127.0.0.1:8750/answer/" + LETTERS + LETTERS, "a token of Interlock"),
+        ("ghp_" + LETTERS[:20] + "\u200b" + LETTERS[20:36], "a GitHub token"),
+        ("\uff47\uff48\uff50_" + LETTERS[:36], "a GitHub token"),
     ],
 )
 def test_a_secret_is_recognised(text: str, kind: str) -> None:

@@ -9,12 +9,14 @@ from __future__ import annotations
 import re
 from collections import Counter
 from math import log2
+from unicodedata import category, normalize
 
 LONGEST_SEARCHED = 100_000
 LEAST_LENGTH = 10
 LEAST_ENTROPY = 3.0  # bits for each character; words and names stay below it
 
 FORMATS = {
+    "a token of Interlock": r"\bilk_[0-9a-f]{64}\b|/answer/[\w-]{60,}",
     "a private key": r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY",
     "an AWS access key": r"\b(?:AKIA|ASIA)[0-9A-Z]{16}\b",
     "a GitHub token": r"\b(?:gh[pousr]_[A-Za-z0-9]{30,}|github_pat_[A-Za-z0-9_]{22,})",
@@ -37,7 +39,7 @@ PLACEHOLDER = re.compile(r"[<${\[(*].*|[a-z]+://[^@]*|[./~].*")
 
 def secret_in(text: str) -> str | None:
     """Name the kind of secret that a text seems to hold; None if it holds none."""
-    searched = text[:LONGEST_SEARCHED]
+    searched = _visible(normalize("NFKC", text[:LONGEST_SEARCHED]))
     if (known := KNOWN.search(searched)) is not None and known.lastindex is not None:
         return list(FORMATS)[known.lastindex - 1]
     for named in NAMED.finditer(searched):
@@ -45,6 +47,11 @@ def secret_in(text: str) -> str | None:
         if not PLACEHOLDER.fullmatch(value) and (has_both(value) if is_password else is_random(value)):
             return "a password" if is_password else "a token or a key"
     return None
+
+
+def _visible(text: str) -> str:
+    """Return a text without characters that nobody sees: copied text has them in the middle of a key."""
+    return text if text.isascii() else "".join(each for each in text if category(each) != "Cf")
 
 
 def no_secret(kind: str) -> str:

@@ -16,7 +16,7 @@ from interlock.core.run.commands import Terms
 from interlock.core.run.events import GateResolved
 from interlock.ledger.decisions.inbox import WaitingQuestion, inbox
 from interlock.ledger.ledger import Ledger
-from interlock.ledger.tokens.access_tokens import AccessTokens
+from interlock.ledger.tokens.access_tokens import AccessTokens, InvalidPrincipal
 from interlock.ledger.tokens.answer_links import AnswerLink, sealed
 from interlock.ledger.tokens.keyring import Keys
 from interlock.store.sqlite.store import open_store
@@ -204,6 +204,16 @@ def test_a_link_shows_first_and_answers_once(office: Office) -> None:
     decide = office.question.decide
     assert decide is not None
     assert [(each.by, each.channel) for each in decide.answered] == [("ada", "link")]
+
+
+def test_a_group_has_no_seat_that_somebody_could_stand_in_for(tmp_path: Path) -> None:
+    """Otherwise a group of one would give two answers: its member's and the stand-in's."""
+    access = AccessTokens(tmp_path)
+    access.set_group("leads", ["cleo"])
+    for of, to in (("leads", "ada"), ("ada", "leads")):
+        with pytest.raises(InvalidPrincipal, match="'leads' is a group"):
+            access.delegate(of, to, 2, 1)
+    access.delegate("cleo", "ada", 2, 1)
 
 
 def test_an_answer_that_others_must_join_is_not_called_a_decision(office: Office) -> None:

@@ -126,6 +126,8 @@ class AccessTokens:
         """Let one principal answer in another's place for a time; what has ended is forgotten."""
         if of == to:
             raise InvalidPrincipal("name two different principals")
+        if group := next((name for name in (of, to) if name in self.read().groups), None):
+            raise InvalidPrincipal(f"'{group}' is a group, and only a person has a seat; name its members")
         with locked(self._lock()):
             current = (each for each in self.read().delegated if each.until > now and each.of != of)
             added = (Delegated(of, to, until),) if until > now else ()

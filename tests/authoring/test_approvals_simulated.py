@@ -53,6 +53,18 @@ def test_a_scenario_says_who_answers(tmp_path: Path, rule: Any, approvals: Any, 
     assert [outcome.differences for outcome in ran.outcomes] == [()]
 
 
+@pytest.mark.parametrize("field", ["within", "remind"])
+def test_a_time_beyond_all_numbers_is_an_error_of_its_own_file(tmp_path: Path, field: str) -> None:
+    """A file of a project must not keep everybody else's workflows from being listed."""
+    write(tmp_path, {"by": ["ada"], field: "99999999999d"})
+    other = workflow(*steps("last"), id="test.other")
+    (tmp_path / "other.json").write_bytes(msgspec.json.encode(other))
+    library = Library([source_at(tmp_path)])
+    assert isinstance(library.load("test.other"), Loaded)
+    failed = library.load("test.flow")
+    assert not isinstance(failed, Loaded)
+
+
 def test_a_plain_answer_is_one_that_the_approvers_agree_on(tmp_path: Path) -> None:
     ran = run_file(write(tmp_path, RULE, answers={"ship": "no"}), Library([source_at(tmp_path)]))
     assert ran.passed

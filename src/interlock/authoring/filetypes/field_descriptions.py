@@ -227,7 +227,8 @@ _GATES: Mapping[type[Struct], Mapping[str, str]] = {
         "by": "Names and groups of principals (`interlock auth`). Only they answer the gate.",
         "atLeast": "How many different people must choose the same option; 1 if absent.",
         "notBy": "`starter`: whoever started the run does not count.",
-        "within": "How long they have from the showing of the question: a number and `s`, `m`, `h` or `d`.",
+        "within": "How long they have from the showing of the question: a number of up to five digits, and "
+        "`s`, `m`, `h` or `d`.",
         "remind": "How often they are reminded while it waits, in the same form.",
         "then": "What follows if they do not decide in time; needs `within`.",
     },

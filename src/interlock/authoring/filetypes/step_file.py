@@ -28,7 +28,7 @@ Name = Annotated[str, Meta(min_length=1, extra_json_schema={"maxLength": 128})]
 Line = Annotated[str, Meta(extra_json_schema={"maxLength": 512})]
 Role = Annotated[str, Meta(extra_json_schema={"maxLength": 1024})]
 About = Annotated[str, Meta(extra_json_schema={"maxLength": 4096})]
-Duration = Annotated[str, Meta(pattern=r"^[1-9][0-9]*(s|m|h|d)$")]
+Duration = Annotated[str, Meta(pattern=r"^[1-9][0-9]{0,4}(s|m|h|d)$")]
 Iterations = Annotated[int, Meta(ge=1, le=1000)]
 
 

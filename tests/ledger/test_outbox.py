@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from threading import Event
 from typing import Any
 
 import pytest
 
 from interlock.cli.notify.notify_file import recipients_in
+from interlock.core.message import Message
 from interlock.core.run.commands import Terms
 from interlock.ledger.decisions.inbox import decide_question, inbox
 from interlock.ledger.ledger import Ledger
@@ -15,7 +17,6 @@ from interlock.ledger.outbox import courier as sending
 from interlock.ledger.outbox.announcements import Recipient
 from interlock.ledger.outbox.courier import LEASE_MS, MOST_TRIES, Courier, pause_after
 from interlock.ledger.outbox.wording import equip
-from interlock.transport.notify import posting
 from interlock.transport.notify.webhook import Webhook
 from support.harness import Agent, Bench, ExecutionSurface, gate, steps, workflow
 from support.receivers import SECRET, Receiver, receiver
@@ -189,7 +190,7 @@ def test_a_receiver_that_is_gone_is_not_asked_again(bench: Bench, hook: Receiver
 def test_a_receiver_that_hangs_holds_nobody_up(
     bench: Bench, hook: Receiver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(posting, "SECONDS", 0.2)
+    monkeypatch.setattr(sending, "SEND_SECONDS", 0.2)
     agent, _ = ship(bench, hook)
     hook.hangs = True
     agent.ack("built")
@@ -197,6 +198,40 @@ def test_a_receiver_that_hangs_holds_nobody_up(
     assert hook.arrived.wait(10)
     agent.look()
     hook.let_go.set()
+
+
+def test_a_channel_that_never_ends_holds_up_no_other_one(
+    bench: Bench, hook: Receiver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It answers a byte at a time, or hangs: after one limit for the channel, its other messages wait."""
+    monkeypatch.setattr(sending, "SEND_SECONDS", 0.2)
+    bench.write(workflow(*steps("build"), gate("ship", "yes", "no")))
+    let_go = Event()
+    begun: list[str] = []
+
+    def drip(message: Message) -> None:
+        begun.append(message.id)
+        let_go.wait(60)
+
+    recipients = {"a-drip": Recipient(drip), "ops": Recipient(Webhook(hook.url, SECRET))}
+    ledger = bench.ledger(terms=USER, recipients=recipients)
+    courier = equip(ledger)
+    for _ in range(3):
+        agent = Agent(ExecutionSurface(ledger))
+        agent.start("test.flow")
+        agent.ack("built")
+    courier.send_due()
+    assert (kinds(hook), len(begun)) == (["question.opened"] * 3, 1)
+    with ledger.store.reading() as reader:
+        reasons = {row.error for row in reader.messages(9)}
+    assert reasons == {
+        "no whole answer within 0.2 seconds",
+        "the channel has not answered to an earlier message",
+    }
+    let_go.set()
+    while len(begun) < 4:
+        bench.clock.pass_seconds(pause_after(1) / 1000)
+        courier.send_due()
 
 
 def test_a_redirect_is_not_followed(bench: Bench, hook: Receiver) -> None:
@@ -234,7 +269,7 @@ def test_a_channel_that_is_no_longer_configured_is_named(bench: Bench, hook: Rec
 
 def test_the_pauses_are_four_times_as_long_each_time() -> None:
     assert [pause_after(tries) // 1000 for tries in (1, 2, 3, 9)] == [5, 20, 80, 4 * 3600]
-    assert sending.LEASE_MS > 2 * posting.SECONDS * 1000
+    assert sending.LEASE_MS > 2 * sending.SEND_SECONDS * 1000
 
 
 def test_the_file_names_its_channels_and_takes_secrets_from_variables(bench: Bench) -> None:

@@ -1,7 +1,8 @@
 """Sending what waits in the outbox: at least once, by whichever process takes a message first.
 
 Whoever takes a message moves its next try to the end of a lease. If the process dies, the message is due
-again then, with the same id. Nothing is sent while a call waits: a thread of its own does it.
+again then, with the same id. Nothing is sent while a call waits: a thread of its own does it. Each message
+has a thread and a time limit too: a receiver that answers a byte at a time holds up no other channel.
 """
 
 from __future__ import annotations
@@ -11,10 +12,11 @@ from collections.abc import Callable, Mapping
 
 from msgspec.structs import replace
 
-from interlock.core.message import Message, Undelivered
+from interlock.core.message import Message, Send, Undelivered
 from interlock.ledger.outbox.announcements import TIMER, Recipient
 from interlock.store.protocol import OutboxRow, Store
 
+SEND_SECONDS = 10.0
 LEASE_MS = 60_000  # longer than any channel tries
 MOST_TRIES = 10
 FIRST_PAUSE_MS = 5_000
@@ -25,6 +27,42 @@ AT_ONCE = 20
 def pause_after(tries: int) -> int:
     """Return how many milliseconds to wait after so many tries: each pause is four times the one before."""
     return int(min(FIRST_PAUSE_MS * 4 ** (tries - 1), LONGEST_PAUSE_MS))
+
+
+class NoAnswer(Undelivered):
+    """A channel has not answered in time."""
+
+
+class Sending:
+    """One message on its way, in a thread of its own, which is left behind if it takes too long."""
+
+    def __init__(self, send: Send, message: Message) -> None:
+        self._send = send
+        self._message = message
+        self._error: Exception | None = None
+        self._running = allocate_lock()
+        self._running.acquire()
+        start_new_thread(self._run, ())
+
+    def _run(self) -> None:
+        try:
+            self._send(self._message)
+        except Exception as error:  # raised again where somebody waits for it
+            self._error = error
+        finally:
+            self._running.release()
+
+    @property
+    def is_under_way(self) -> bool:
+        return self._running.locked()
+
+    def wait(self) -> None:
+        """Wait for the channel's answer; raise what went wrong, or NoAnswer where there is none in time."""
+        if not self._running.acquire(timeout=SEND_SECONDS):
+            raise NoAnswer(f"no whole answer within {SEND_SECONDS:g} seconds")
+        self._running.release()
+        if self._error is not None:
+            raise self._error
 
 
 class Courier:
@@ -48,6 +86,7 @@ class Courier:
         self._write = write
         self._act = act
         self._busy = allocate_lock()
+        self._silent: dict[str, tuple[Sending, int]] = {}  # by channel, and when it is tried again
 
     def wake(self) -> None:
         """Send what is due, beside whatever else this process does."""
@@ -65,7 +104,10 @@ class Courier:
             self._busy.release()
 
     def send_due(self) -> int:
-        """Try every message that is due now; return how many were tried."""
+        """Try every message that is due now; return how many were tried.
+
+        A channel that has not answered in time is left alone for a while, and as long as it has not let go.
+        """
         tried = 0
         while (row := self._taken()) is not None:
             self._try(row)
@@ -102,9 +144,21 @@ class Courier:
         recipient = self._recipients().get(row.channel)
         if recipient is None:
             raise Undelivered(f"no channel '{row.channel}' is configured here")
+        if self._is_silent(row.channel):
+            raise Undelivered("the channel has not answered to an earlier message")
         message = self._write(row, recipient)
-        if message is not None:
-            recipient.send(message)
+        if message is None:
+            return
+        sending = Sending(recipient.send, message)
+        try:
+            sending.wait()
+        except NoAnswer:
+            self._silent[row.channel] = sending, self._clock() + FIRST_PAUSE_MS
+            raise
+
+    def _is_silent(self, channel: str) -> bool:
+        sending, until = self._silent.get(channel, (None, 0))
+        return sending is not None and (sending.is_under_way or self._clock() < until)
 
     def _put_back(self, row: OutboxRow, error: Exception) -> None:
         reason = error.reason if isinstance(error, Undelivered) else f"{type(error).__name__}: {error}"

@@ -16,6 +16,7 @@ from interlock.core.message import Message, Undelivered
 from interlock.ledger.ids import new_id
 from interlock.ledger.ledger import Ledger
 from interlock.ledger.outbox.announcements import Recipient
+from interlock.ledger.outbox.courier import Sending
 from interlock.ledger.outbox.unsent import MOST, outbox_status
 
 
@@ -51,7 +52,8 @@ def _tried(name: str, recipient: Recipient) -> bool:
     now = time.time_ns() // 1_000_000
     text = "Interlock sends notifications here."
     try:
-        recipient.send(Message(new_id("msg"), "opened", now, "A test message", text, data={"test": True}))
+        message = Message(new_id("msg"), "opened", now, "A test message", text, data={"test": True})
+        Sending(recipient.send, message).wait()
     except Undelivered as error:
         say(f"{paint('WRONG', 'bad')}  {name}  {error.reason}")
         return False

@@ -72,6 +72,16 @@ def test_a_question_an_answer_and_an_end_are_told_to_a_webhook(bench: Bench, hoo
     assert courier.send_due() == 0
 
 
+def test_equal_questions_of_two_sessions_have_ids_of_their_own(bench: Bench, hook: Receiver) -> None:
+    """Agents that begin the same work at the same moment write equal commits; a receiver drops repeats."""
+    for _ in range(2):
+        agent, courier = ship(bench, hook)
+        agent.ack("built")
+    courier.send_due()
+    assert kinds(hook) == ["question.opened", "question.opened"]
+    assert len({each.id for each in hook.received}) == 2
+
+
 def test_a_link_leads_to_the_question_in_the_console(bench: Bench, hook: Receiver) -> None:
     agent, courier = ship(bench, hook)
     agent.ack("built")

@@ -65,7 +65,7 @@ def timers(commit: CommitRow, entries: Sequence[Entry]) -> Iterator[OutboxRow]:
             continue
         about = replace(_asked(asked, run), every=asked.remind_ms)
         body, now = msgspec.json.encode(about), commit.recorded_at
-        name = f"tmr_{sha256(commit.digest + number.to_bytes(4, 'big')).hexdigest()[:32]}"
+        name = f"tmr_{_name(commit, number)}"
         if asked.until:
             yield OutboxRow(commit.session_id, name, TIMER, "due", body, asked.until, now)
         if asked.remind_ms:
@@ -106,14 +106,18 @@ def _answered(answer: GateResolved, run: int) -> Announcement:
 
 
 def messages(commit: CommitRow, announced: Sequence[tuple[Occasion, Announcement]]) -> list[OutboxRow]:
-    """Return the messages of a commit, not yet addressed; the digest of the commit makes their ids."""
+    """Return the messages of a commit, not yet addressed."""
     rows: list[OutboxRow] = []
     for number, (occasion, about) in enumerate(announced):
-        name = sha256(commit.digest + number.to_bytes(4, "big")).hexdigest()[:32]
         body = msgspec.json.encode(about)
-        at = commit.recorded_at
-        rows.append(OutboxRow(commit.session_id, f"msg_{name}", "", occasion, body, at, at))
+        name, at = f"msg_{_name(commit, number)}", commit.recorded_at
+        rows.append(OutboxRow(commit.session_id, name, "", occasion, body, at, at))
     return rows
+
+
+def _name(commit: CommitRow, number: int) -> str:
+    """Name what a commit says, the same at every try; two sessions may have commits with one digest."""
+    return sha256(commit.session_id.encode() + commit.digest + number.to_bytes(4, "big")).hexdigest()[:32]
 
 
 def addressed(changes: Changes, recipients: Mapping[str, Recipient]) -> Changes:

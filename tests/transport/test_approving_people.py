@@ -6,7 +6,7 @@ import os
 import time
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 import pytest
@@ -21,12 +21,18 @@ from interlock.ledger.tokens.answer_links import AnswerLink, sealed
 from interlock.ledger.tokens.keyring import Keys
 from interlock.store.sqlite.store import open_store
 from support import postgres_server
+from support.chromium import PATIENCE_MS, browser
 from support.cli_process import Terminal
 from support.console_client import ConsoleClient
 from support.harness import Agent, Bench, ExecutionSurface, gate, steps, workflow
 from support.http_server import Answer, HttpServer, bearer, inbox_answer
 from support.log import logged_events
 from support.receivers import SECRET, receiver
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
+
+__all__ = ["browser"]
 
 PATIENCE = 30
 RULE = {"by": ["eve", "ada", "ben", "leads"], "atLeast": 2, "notBy": "starter"}
@@ -204,6 +210,23 @@ def test_a_link_shows_first_and_answers_once(office: Office) -> None:
     decide = office.question.decide
     assert decide is not None
     assert [(each.by, each.channel) for each in decide.answered] == [("ada", "link")]
+
+
+@pytest.mark.slow
+def test_the_button_of_a_link_answers_in_a_real_browser(tmp_path: Path, browser: Browser) -> None:
+    office = Office(tmp_path, "sqlite")
+    try:
+        office.start()
+        page = browser.new_page()
+        page.set_default_timeout(PATIENCE_MS)
+        page.goto(office.serve().url + office.link("ada"))
+        page.get_by_role("button", name="Answer: Yes").click()
+        page.get_by_role("heading", name="Recorded").wait_for()
+        decide = office.question.decide
+        assert decide is not None
+        assert [(each.by, each.option) for each in decide.answered] == [("ada", "yes")]
+    finally:
+        office.close()
 
 
 def test_a_group_has_no_seat_that_somebody_could_stand_in_for(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ HEADERS = {
     "Cache-Control": "no-store",
     "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; form-action 'self';"
     " frame-ancestors 'none'; base-uri 'none'",
-    "Referrer-Policy": "no-referrer",
+    "Referrer-Policy": "same-origin",  # with none at all, a browser sends no origin with the form
     "X-Content-Type-Options": "nosniff",
     "X-Robots-Tag": "noindex",
 }

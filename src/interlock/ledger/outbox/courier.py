@@ -29,7 +29,7 @@ def pause_after(tries: int) -> int:
     return int(min(FIRST_PAUSE_MS * 4 ** (tries - 1), LONGEST_PAUSE_MS))
 
 
-class NoAnswer(Undelivered):
+class ChannelSilent(Undelivered):
     """A channel has not answered in time."""
 
 
@@ -57,9 +57,9 @@ class Sending:
         return self._running.locked()
 
     def wait(self) -> None:
-        """Wait for the channel's answer; raise what went wrong, or NoAnswer where there is none in time."""
+        """Wait for the channel's answer; raise what went wrong, or ChannelSilent where there is none in time."""
         if not self._running.acquire(timeout=SEND_SECONDS):
-            raise NoAnswer(f"no whole answer within {SEND_SECONDS:g} seconds")
+            raise ChannelSilent(f"no whole answer within {SEND_SECONDS:g} seconds")
         self._running.release()
         if self._error is not None:
             raise self._error
@@ -152,7 +152,7 @@ class Courier:
         sending = Sending(recipient.send, message)
         try:
             sending.wait()
-        except NoAnswer:
+        except ChannelSilent:
             self._silent[row.channel] = sending, self._clock() + FIRST_PAUSE_MS
             raise
 

@@ -15,6 +15,7 @@ from interlock.core.run import events as e
 from interlock.core.run.polls import Approver, ApproverAnswer
 from interlock.ledger.decisions.inbox import decide_question, inbox
 from interlock.ledger.decisions.linked import answer_by_link
+from interlock.ledger.decisions.substance import substance_of
 from interlock.ledger.errors import LedgerError
 from interlock.ledger.outbox.announcements import Recipient
 from interlock.ledger.outbox.wording import equip
@@ -71,6 +72,13 @@ def test_nobody_is_told_of_a_decision_before_there_is_one(bench: Bench, surface:
     assert desk.passes(0) == ["answered"]
     data = desk.told[-1].data
     assert (data["option"], data["channel"], data["by"]) == ("yes", "approvers", "ada, ben")
+
+
+@on(*EVERY)
+def test_each_option_says_what_it_leads_to(bench: Bench, surface: str) -> None:
+    desk = Desk(bench, surface)
+    follows = substance_of(desk.agent.ledger, desk.agent.position, desk.question).follows
+    assert [each.pending.title for each in follows if each.pending is not None] == ["Last", "Last"]
 
 
 @on(*EVERY)

@@ -45,7 +45,7 @@ class Office:
     def __init__(self, folder: Path, store: str, rule: Mapping[str, Any] = RULE) -> None:
         self.bench = Bench(folder, postgres_server.open_in if store == "postgres" else open_store)
         self.bench.clock.now = time.time_ns() // 1_000_000
-        self.bench.write(workflow(gate("ship", "yes", "no", decide=rule), *steps("last")))
+        self.bench.write(workflow(*steps("build"), gate("ship", "yes", "no", decide=rule), *steps("last")))
         self.access = AccessTokens(folder)
         self.tokens = {name: self.access.add(name, "approver", 1) for name in ("eve", "ada", "ben", "cleo")}
         self.access.set_group("leads", ["cleo"])
@@ -59,6 +59,7 @@ class Office:
         """Begin the run as eve."""
         agent = Agent(ExecutionSurface(self.ledger))
         agent.start("test.flow", goal="Release")
+        agent.ack("Built it. <b>One test is flaky.</b>")
         return agent
 
     @property
@@ -201,6 +202,8 @@ def test_a_link_shows_first_and_answers_once(office: Office) -> None:
     for _ in range(3):  # a mail program, a chat, and then the person
         shown = server.request("GET", link)
         assert (shown.status, b"Answer: Yes" in shown.body) == (200, True)
+        assert b"The agent&#x27;s report:\n\xe2\x94\x82 Built it. &lt;b&gt;One test" in shown.body
+        assert b"Your answer: Yes; then: Last" in shown.body
         assert "no-store" in shown.headers["cache-control"]
     assert office.question.decide is not None
     assert office.question.decide.answered == ()

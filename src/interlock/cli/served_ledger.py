@@ -20,6 +20,7 @@ from msgspec.structs import replace
 
 from interlock import __version__
 from interlock.authoring.library import Library
+from interlock.cli.commands.sessions.question_text import option_text
 from interlock.cli.compose import ConfiguredBackend
 from interlock.cli.config import BadConfig, Config, without_password
 from interlock.console.console import Console
@@ -34,6 +35,7 @@ from interlock.ledger.decisions.inbox import (
     waiting_questions,
 )
 from interlock.ledger.decisions.linked import answer_by_link, linked_question
+from interlock.ledger.decisions.substance import substance_of, substance_text
 from interlock.ledger.errors import LedgerError, error_of
 from interlock.ledger.ledger import Ledger
 from interlock.ledger.outbox.unsent import outbox_status
@@ -215,12 +217,15 @@ class ServedLedger:
     def linked(self, link: str) -> AnswerPage:
         try:
             found = linked_question(self._ledger, link)
+            question, own = found.question, self._ledger.of(found.owner)
+            substance = substance_of(own, own.position(question.session_id, question.node), question)
         except LedgerError as error:
             return _no_answer(error)
-        question, who = found.question, f"You answer as {found.approver}."
+        who = f"You answer as {found.approver}."
+        chosen = (option_text(each, substance) for each in question.options if each.id == found.option)
         status = f"\n{question.decide.text}" if question.decide is not None else ""
-        text = f"{question.message}\n\nYour answer: {found.label}\n{who}{status}"
-        return AnswerPage(question.name, text, f"Answer: {found.label}")
+        text = f"{question.message}\n\nYour answer: {''.join(chosen)}\n{who}{status}"
+        return AnswerPage(question.name, text, f"Answer: {found.label}", substance_text(substance))
 
     @unavailable_told
     def answer_linked(self, link: str) -> AnswerPage:

@@ -21,6 +21,7 @@ class LinkedQuestion(Shown, frozen=True):
     option: str
     label: str
     approver: str
+    owner: str
 
 
 def linked_question(ledger: Ledger, text: str) -> LinkedQuestion:
@@ -53,7 +54,7 @@ def linked_question(ledger: Ledger, text: str) -> LinkedQuestion:
     if asked is None:
         raise LedgerError("ALREADY_DECIDED", "This question no longer waits: it was answered elsewhere.")
     label = next((option.label for option in asked.options if option.id == link.option), link.option)
-    return LinkedQuestion(asked, link.option, label, link.approver)
+    return LinkedQuestion(asked, link.option, label, link.approver, session.owner)
 
 
 def _answered(ledger: Ledger, link: AnswerLink, run: int, asked: WaitingQuestion | None) -> str | None:
@@ -77,9 +78,6 @@ def _answered(ledger: Ledger, link: AnswerLink, run: int, asked: WaitingQuestion
 def answer_by_link(ledger: Ledger, text: str, note: str = "") -> LinkedQuestion:
     """Record the answer of a link; it cannot be used again."""
     linked = linked_question(ledger, text)
-    with ledger.store.reading() as reader:
-        session = reader.session(linked.question.session_id)
-    assert session is not None, "its question waits"
-    own = ledger.of(session.owner, linked.approver)
+    own = ledger.of(linked.owner, linked.approver)
     decide_question(own, linked.question, linked.option, note, "link")
     return linked

@@ -16,6 +16,7 @@ from interlock.core.definition.quoting import on_one_line, visible
 from interlock.core.engine.decide import outcome_of
 from interlock.core.engine.decisions import DECISION, DECISION_REF
 from interlock.core.engine.gates import find_gate
+from interlock.core.run.channels import Channel
 from interlock.core.run.commands import AcknowledgeStep, Answerable, Decision, ResolveCheckpoint
 from interlock.core.run.outcomes import Decided
 from interlock.core.run.state import KnownGap
@@ -161,13 +162,14 @@ def _what_follows(ledger: Ledger, position: Position, question: WaitingQuestion)
     gate = find_gate(plan, state, question.id)
     policy, now = POLICIES[position.run.surface], ledger.clock()
     terms = replace(ledger.terms(state), min_response_ms=0)
+    channel: Channel = "approvers" if question.decide is not None else "console"
     for option in question.options:
         if gate is not None and policy.exits == "claimed":
             outcome = outcome_of(
-                plan, state, ResolveCheckpoint(policy, now, terms, "console", question.id, option.id)
+                plan, state, ResolveCheckpoint(policy, now, terms, channel, question.id, option.id)
             )
         else:
-            answers = {question.shown: Decision(option.id, "console")}
+            answers = {question.shown: Decision(option.id, channel)}
             command = AcknowledgeStep(EXECUTION, now, terms, variables=position.kept, decisions=answers)
             outcome = outcome_of(plan, state, command)
         pending = None

@@ -44,6 +44,7 @@ class AnswerPage(Struct, frozen=True):
     title: str
     text: str
     button: str = ""
+    report: str = ""
     status: int = 200
 
 

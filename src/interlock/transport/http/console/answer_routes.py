@@ -43,5 +43,6 @@ def answer_routes(service: Service, workers: Workers) -> list[Route]:
 
 def _page(page: AnswerPage) -> Response:
     form = FORM.format(label=escape(page.button)) if page.button else ""
-    body = PAGE.format(title=escape(page.title), text=escape(page.text), form=form)
+    report = f"<pre>{escape(page.report)}</pre>" if page.report else ""
+    body = PAGE.format(title=escape(page.title), text=escape(page.text), form=form + report)
     return HTMLResponse(body, page.status, HEADERS)

@@ -11,12 +11,12 @@ import pytest
 
 from interlock.checks.command import (
     NotStarted,
-    arguments_of,
     environment,
     folder_within,
     run_command,
     unexpected,
 )
+from interlock.checks.words import arguments_of
 from interlock.core.definition.checks import CommandCheck, Expectation
 
 FOREVER = "import time; time.sleep(60)"
@@ -57,6 +57,12 @@ def test_there_is_no_shell(tmp_path: Path) -> None:
 def test_a_command_that_does_not_exist_is_not_started(tmp_path: Path) -> None:
     ended = run_command(CommandCheck("tests", "no-such-program"), tmp_path, never)
     assert (ended.how, ended.reason) == ("not_started", "No such file or directory")
+
+
+@pytest.mark.parametrize("run", ["'", "", " ", "echo \0"])
+def test_a_command_that_cannot_be_read_is_not_started(tmp_path: Path, run: str) -> None:
+    with pytest.raises(NotStarted, match="cannot be read"):
+        run_command(CommandCheck("tests", run), tmp_path, never)
 
 
 def test_the_environment_is_a_named_list_and_stdin_is_closed(

@@ -65,6 +65,27 @@ def test_a_person_sees_in_full_what_will_run_and_then_trusts_it(project: Path) -
     )
 
 
+@pytest.mark.parametrize(
+    ("run", "shown"),
+    [
+        (r"echo\u200b fine", r"'echo\u200b' fine"),
+        (r"\u0435cho fine", r"'\u0435cho' fine"),
+        (r"echo fine \u202ehtap-ot-terces", r"echo fine '\u202ehtap-ot-terces'"),
+        (r"sh -c 'echo fine\nrm -r x'", r"sh -c 'echo fine\nrm -r x'"),
+        ("sh -c 'echo  fine'", "sh -c 'echo  fine'"),
+        (r"echo fine\e[2K\e[1A", r"\x1b[2K\x1b[1A"),
+        (r"echo fine\r", r"  runs     echo fine"),
+    ],
+)
+def test_nothing_of_a_command_is_hidden_from_the_person_who_trusts_it(
+    project: Path, run: str, shown: str
+) -> None:
+    write(project, run)
+    screen = interlock(project.parent / "data", "trust", "team.work", "--project", str(project), "--list").out
+    assert shown in screen, screen
+    assert screen.isascii()
+
+
 def test_what_has_changed_is_untrusted_and_said_to_have_changed(project: Path) -> None:
     trusting(project)
     write(project, "echo fine fine")

@@ -6,7 +6,6 @@ import json
 import os
 import re
 import select
-import shlex
 import subprocess
 import sys
 import time
@@ -20,6 +19,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from interlock.checks import supervisor
+from interlock.checks.words import arguments_of
 from interlock.core.definition.checks import CommandCheck
 
 PASSED_ON = (
@@ -60,11 +60,6 @@ class SupervisorReport(Struct, frozen=True):
     error: str = ""
 
 
-def arguments_of(run: str) -> tuple[str, ...]:
-    """Split a command as a shell would, without being one; raise ValueError for one that cannot be."""
-    return tuple(shlex.split(run))
-
-
 def folder_within(project: Path, folder: str) -> Path:
     """Return the folder of a check, with all links resolved; it is in the project, or nothing is started."""
     root = Path(os.path.realpath(project))
@@ -93,7 +88,9 @@ def run_command(check: CommandCheck, project: Path, is_cancelled: Callable[[], b
         # A link that was put there meanwhile leads elsewhere; the command is started in what was opened.
         if not os.path.samestat(os.fstat(opened), os.stat(folder_within(project, check.folder))):
             raise NotStarted(f"its folder '{check.folder}' was replaced")
-        return _supervised(check, arguments_of(check.run), opened, is_cancelled)
+        if not (argv := arguments_of(check.run)) or "\0" in check.run:
+            raise NotStarted("its command cannot be read")
+        return _supervised(check, argv, opened, is_cancelled)
     finally:
         os.close(opened)
 

@@ -72,7 +72,7 @@ def _words(run: str) -> list[str]:
 
 def _wrong(source: CheckSource) -> Iterator[tuple[str, str]]:
     """Yield why a check could never run, and in which field."""
-    if not _words(source.run):
+    if not _words(source.run) or "\0" in source.run:
         yield f"the command cannot be read: {source.run}", "run"
     for name, field in ((source.folder, "in"), *((file, "expect") for file in source.expect.files)):
         path = PurePosixPath(name)

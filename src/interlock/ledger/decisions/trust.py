@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 import msgspec
 from msgspec import Struct
 
+from interlock.checks.words import words_of
 from interlock.core.definition.checks import CommandCheck
 from interlock.core.definition.workflow import Workflow
 from interlock.core.hashing import check_digest
@@ -46,12 +47,16 @@ class GivenTrust(Struct, frozen=True):
 
 
 class Trustable(Struct, frozen=True):
-    """A check of a workflow as it is now; `trusted` is what was trusted under its name, if anything."""
+    """A check of a workflow as it is now; `trusted` is what was trusted under its name, if anything.
+
+    `runs` is the command word by word, as a person has to read it.
+    """
 
     workflow: str
     check: CommandCheck
     definition: str
     trusted: GivenTrust | None
+    runs: str
 
     @property
     def is_trusted(self) -> bool:
@@ -67,7 +72,7 @@ def trustable(ledger: Ledger, workflow: Workflow, folder: Path) -> Iterator[Trus
     checks = {check.id: check for check in workflow.checks() if check.run}
     for check in checks.values():
         known = trusted(ledger.store, ledger.owner, folder, workflow.id, check.id)
-        yield Trustable(workflow.id, check, check_digest(workflow.id, check), known)
+        yield Trustable(workflow.id, check, check_digest(workflow.id, check), known, words_of(check.run))
 
 
 def trusted(store: Store, owner: str, folder: Path, workflow: str, check: str) -> GivenTrust | None:

@@ -8,10 +8,11 @@ import click
 import msgspec
 
 from interlock.authoring.library import Loaded
+from interlock.checks.words import spelled, words_of
 from interlock.cli.interactive import require_pin, require_terminal
 from interlock.cli.options import json_option, owner_option, with_ledger
 from interlock.cli.references import owned_session
-from interlock.cli.screen import CHECK_FAILED, NOT_FOUND, USAGE, inform, line_of, print_json, say, stop
+from interlock.cli.screen import CHECK_FAILED, NOT_FOUND, USAGE, inform, print_json, say, stop
 from interlock.core.definition.conditions import describe
 from interlock.core.definition.workflow import Workflow
 from interlock.core.principals import LOCAL
@@ -92,14 +93,14 @@ def _show(shown: Trustable) -> None:
         if shown.has_changed
         else "not trusted"
     )
-    say(f"{shown.workflow} {check.id}: {state}")
-    say(f"  runs     {line_of(check.run)}")
-    say(f"  in       {line_of(check.folder)}, for at most {check.timeout} s")
-    say(f"  expects  {line_of(check.expected.text)}")
+    say(spelled(f"{shown.workflow} {check.id}: {state}"))
+    say(f"  runs     {shown.runs}")
+    say(f"  in       {spelled(check.folder)}, for at most {check.timeout} s")
+    say(f"  expects  {spelled(check.expected.text)}")
     if check.condition is not None:
-        say(f"  when     {line_of(describe(check.condition))}")
+        say(f"  when     {spelled(describe(check.condition))}")
     if shown.has_changed and shown.trusted is not None:
-        say(f"  trusted  {line_of(shown.trusted.run)}")
+        say(f"  trusted  {words_of(shown.trusted.run)}")
 
 
 def _fields(shown: Trustable) -> dict[str, Json]:

@@ -84,6 +84,11 @@ def test_output_is_bounded_and_cleaned_while_it_is_read(tmp_path: Path) -> None:
     assert len(ended.output) <= 4_000
 
 
+@pytest.mark.parametrize("unseen", ["\u202e", "\u200b", "\u061c", "\u00ad", "\u180e", "\U000e0041", "\x9b"])
+def test_what_cannot_be_seen_in_an_output_is_marked(tmp_path: Path, unseen: str) -> None:
+    assert run_command(CommandCheck("tests", f"echo a{unseen}b"), tmp_path, never).output == "a�b"
+
+
 def test_what_is_expected_of_the_output_and_of_files(tmp_path: Path) -> None:
     wanted = Expectation(0, "12 passed", ("report.txt",))
     check = python("print('12 passed'); open('report.txt', 'w')", expected=wanted)
@@ -139,6 +144,25 @@ def test_a_command_that_kills_its_supervisor_has_not_passed(tmp_path: Path) -> N
     ended = run_command(python("import os, signal; os.kill(os.getppid(), signal.SIGKILL)"), tmp_path, never)
     assert (ended.how, ended.exit) == ("cancelled", None)
     assert "ended from outside" in unexpected(python(""), ended, tmp_path)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="orphans are adopted on Linux only")
+@pytest.mark.parametrize("stop", ["SIGSTOP", "SIGKILL"])
+def test_a_command_that_stops_its_supervisor_is_ended_all_the_same(tmp_path: Path, stop: str) -> None:
+    code = f"""
+import os, signal, time
+open("pid", "w").write(str(os.getpid()))
+os.kill(os.getppid(), signal.{stop})
+time.sleep(60)
+"""
+    began = time.monotonic()
+    ended = run_command(python(code, timeout=1), tmp_path, never)
+    assert ended.exit is None
+    assert unexpected(python(""), ended, tmp_path)
+    assert time.monotonic() - began < 8
+    pid = int((tmp_path / "pid").read_text())
+    assert any(not is_alive(pid) or time.sleep(0.05) for _ in range(100))
 
 
 @pytest.mark.slow

@@ -6,6 +6,7 @@ import json
 import os
 import re
 import select
+import signal
 import subprocess
 import sys
 import time
@@ -13,6 +14,7 @@ from collections.abc import Callable
 from hashlib import sha256
 from pathlib import Path
 from typing import Literal
+from unicodedata import category
 
 import msgspec
 from msgspec import Struct
@@ -21,6 +23,7 @@ from msgspec.structs import replace
 from interlock.checks import supervisor
 from interlock.checks.words import arguments_of
 from interlock.core.definition.checks import CommandCheck
+from interlock.core.definition.quoting import UNSEEN
 
 PASSED_ON = (
     "PATH", "HOME", "USER", "LOGNAME", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TMPDIR", "VIRTUAL_ENV",
@@ -32,9 +35,6 @@ ENDED_OUTSIDE = "it was ended from outside, and how is not known"
 GRACE_SECONDS = 8.0  # for the supervisor to end what the command has started
 
 _ESCAPE = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\-_])")
-_UNSEEN = re.compile(
-    r"[^\n\t -~\u00a0-\ud7ff\ue000-\U0010ffff]|[\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]"
-)
 
 
 class NotStarted(Exception):
@@ -131,8 +131,10 @@ def _supervised(
                 how = "timed_out" if is_over else "cancelled"
                 process.stdin.close()  # tells the supervisor to end it
                 ends = time.monotonic() + GRACE_SECONDS
-            elif how != "exited" and is_over:
-                break
+            elif how != "exited":
+                process.send_signal(signal.SIGCONT)  # a command can stop its supervisor to keep running
+                if is_over:
+                    break
         output.drain(process.stdout.fileno())
     except BrokenPipeError:
         pass  # the supervisor was killed: it has not said how the command ended
@@ -202,7 +204,8 @@ class CommandOutput:
     def end(self) -> str:
         """The end as text, without what steers a screen or cannot be seen."""
         text = _ESCAPE.sub("", self._tail.decode(errors="replace").replace("\r\n", "\n").replace("\r", "\n"))
-        return _UNSEEN.sub("�", text).strip()[-OUTPUT_END:]
+        seen = (char if char in "\n\t" or category(char) not in UNSEEN else "�" for char in text)
+        return "".join(seen).strip()[-OUTPUT_END:]
 
 
 def unexpected(check: CommandCheck, ended: Ended, folder: Path) -> str:

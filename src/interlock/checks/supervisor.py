@@ -17,6 +17,7 @@ import sys
 import time
 from contextlib import suppress
 
+PR_SET_PDEATHSIG = 1
 PR_SET_DUMPABLE = 4
 PR_SET_CHILD_SUBREAPER = 36
 LOOK_SECONDS = 0.02
@@ -31,7 +32,11 @@ def main() -> None:
     keep_apart()
     try:
         child = subprocess.Popen(
-            command["argv"], stdin=subprocess.DEVNULL, stderr=subprocess.STDOUT, start_new_session=True
+            command["argv"],
+            stdin=subprocess.DEVNULL,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+            preexec_fn=end_with_parent,  # noqa: PLW1509 - this program has one thread
         )
     except OSError as error:
         report({"error": error.strerror or str(error)})
@@ -57,6 +62,13 @@ def keep_apart() -> None:
             system = ctypes.CDLL(None)
             system.prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
             system.prctl(PR_SET_DUMPABLE, 0, 0, 0, 0)
+
+
+def end_with_parent() -> None:
+    """Let the command end if its supervisor is killed, which a command of the same user can do."""
+    if sys.platform == "linux":
+        with suppress(OSError, AttributeError):
+            ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
 
 
 def end_orphans() -> None:

@@ -5,8 +5,10 @@ from __future__ import annotations
 import msgspec
 import pytest
 
+from interlock.ledger.log.records import NodeCreated
 from interlock.surfaces.registry import build_surface
 from support.harness import Agent, Bench, FormAnswer, decision, gate, steps, workflow
+from support.log import logged_events
 
 FLOW = workflow(*steps("first", "second", "third"))
 
@@ -176,6 +178,20 @@ def test_a_checkpoint_keeps_notes_and_is_no_fork(agent: Agent) -> None:
     looked = agent.look(on)
     assert [entry["notes"] for entry in looked["recap"]["entries"]] == ["half way", "all the way"]
     assert "branches" not in looked
+
+
+def test_advances_and_notes_are_edges_of_their_own_kinds(agent: Agent) -> None:
+    started = agent.start("test.flow")
+    agent.call(
+        "checkpoint_workflow",
+        stateToken=started["stateToken"],
+        checkpointToken=started["checkpointToken"],
+        output={"notesMarkdown": "half way"},
+    )
+    agent.ack("all the way", at=started)
+    created = logged_events(agent.ledger.store, started["session"]["sessionId"], "node_created")
+    edges = [row.event.edge for row in created if isinstance(row.event, NodeCreated)]
+    assert edges == ["root", "checkpoint", "acked_step"]
 
 
 def test_a_checkpoint_alone_is_no_branch(agent: Agent) -> None:

@@ -69,6 +69,7 @@ def test_health_names_the_server_and_counts_the_workflows(client: NavigationClie
     answer = client.call("health_check")
     assert (answer["status"], answer["server"]) == ("healthy", "interlock")
     assert answer["workflows_available"] == len(client.call("list_workflows")["workflows"])
+    assert answer["uptime_seconds"] >= 0
 
 
 def test_the_index_of_activities_matches_recognition_patterns(client: NavigationClient) -> None:

@@ -178,6 +178,35 @@ def test_g7_a_token_shows_what_is_pending(bench: Bench) -> None:
     assert session_id_of_gated(agent) == shown.sid
 
 
+def test_g7_the_sequence_of_a_token_moves_with_every_call_that_is_recorded(bench: Bench) -> None:
+    agent = start_flow(bench)
+    worker = join_session(agent)
+    counted = [disclose(agent.ledger, worker.token).seq]
+    handle = worker.tell("yield_checkpoint", checkpoint_id="scope").body["checkpoint_handle"]
+    counted.append(disclose(agent.ledger, worker.token).seq)
+    agent.call("respond_checkpoint", checkpoint_handle=handle, option_id="yes")
+    worker.tell("resume_checkpoint")
+    counted.append(disclose(agent.ledger, worker.token).seq)
+    assert counted == sorted(set(counted))
+
+
+def test_g7_get_activity_names_every_step_and_says_which_is_optional(bench: Bench) -> None:
+    """Every step has its id; what is required is the rule, and what is not is said."""
+    step = "  - id: {0}\n    name: {0}\n    description: Do it.\n"
+    files = {
+        "few/workflow.toon": "id: few\nversion: 1.0.0\ntitle: Few\ninitialActivity: only\n",
+        "few/activities/00-only.toon": "id: only\nversion: 1.0.0\nname: Only\nsteps[2]:\n"
+        + step.format("must")
+        + step.format("may")
+        + "    required: false\n",
+    }
+    write(bench.workflows, files)
+    text = begun(session(bench), "few", "only").tell("get_activity").text
+    assert "id: must" in text
+    assert text.count("required: false") == 1
+    assert "required: false" in text.partition("id: may")[2]
+
+
 def session_id_of_gated(agent: SessionAgent) -> str:
     trace: str = agent.tell("get_trace").body["traceId"]
     return trace

@@ -85,7 +85,7 @@ def disclose(ledger: Ledger, token: str) -> Disclosed:
         wf=workflow.id,
         v=workflow.version,
         act=state.activity or "",
-        seq=state.visit,
+        seq=node,
         ts=position.session.created_at,
         aid=position.agent,
         bcp=opened.gate if opened else "",

@@ -21,8 +21,7 @@ LABELS = {
     "v": "workflow version",
     "status": "status",
     "act": "activity",
-    "seq": "visit",
-    "node": "node",
+    "node": "node",  # the seq of the documents
     "attempt": "attempt",
     "used": "used",
     "aid": "agent",

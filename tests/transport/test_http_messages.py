@@ -56,10 +56,13 @@ def server(bench: Bench) -> Iterator[HttpServer]:
 class Session:
     """A session of the handshake era, spoken by hand."""
 
-    def __init__(self, server: HttpServer, token: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self, server: HttpServer, token: Mapping[str, str] | None = None, version: str = "2025-11-25"
+    ) -> None:
         self.server = server
         self.headers = {**JSON, **(token or {})}
-        opened = server.request("POST", "/mcp", message(1, "initialize", INITIALIZE), self.headers)
+        asked = message(1, "initialize", {**INITIALIZE, "protocolVersion": version})
+        opened = server.request("POST", "/mcp", asked, self.headers)
         self.headers["Mcp-Session-Id"] = opened.headers["mcp-session-id"]
         self.post({"jsonrpc": "2.0", "method": "notifications/initialized"})
 
@@ -132,7 +135,14 @@ REFUSED: dict[str, tuple[Any, Mapping[str, str], int, int, str]] = {
         -32600,
         "text/event-stream",
     ),
-    "a batch": ([LIST, LIST], JSON, 400, -32600, "batches are not served"),
+    "a batch": ([LIST, LIST], JSON, 400, -32600, "only version 2025-03-26 of the protocol has batches"),
+    "a batch that initializes": (
+        [{**LIST, "method": "initialize"}],
+        JSON,
+        400,
+        -32600,
+        "initialize is not part of a batch",
+    ),
     "an empty batch": ([], JSON, 400, -32600, "a message is an object"),
     "no message": ({"jsonrpc": "2.0", "id": 7}, JSON, 400, -32600, "a message has a method"),
     "another JSON-RPC": ({**LIST, "jsonrpc": "1.0"}, JSON, 400, -32600, 'jsonrpc must be "2.0"'),
@@ -346,3 +356,64 @@ def test_every_surface_has_an_address_that_ends_with_mcp(server: HttpServer, sur
     first, second = (answer.body.rpartition(b"data: ")[2] for answer in opened)
     assert [answer.status for answer in opened] == [200, 200]
     assert first == second
+
+
+CALL = {"name": "start_workflow", "arguments": {"workflowId": "test.flow"}}
+BATCH = [
+    {**LIST, "method": "ping"},
+    {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 99}},
+    {**LIST, "id": "call", "method": "tools/call", "params": CALL},
+    {**LIST, "id": 8, "method": "nope"},
+]
+
+
+def test_one_version_takes_batches_and_each_message_is_answered(server: HttpServer) -> None:
+    session = Session(server, version="2025-03-26")
+    answer = session.post(BATCH)
+    assert (answer.status, answer.headers["content-type"]) == (200, "application/json")
+    pinged, called, unknown = msgspec.json.decode(answer.body)
+    assert pinged == {"jsonrpc": "2.0", "id": 7, "result": {}}
+    assert called["id"] == "call"
+    assert "stateToken" in called["result"]["content"][0]["text"]
+    assert (unknown["id"], unknown["error"]["code"]) == (8, -32601)
+
+
+def test_a_batch_of_notifications_has_no_answer(server: HttpServer) -> None:
+    answer = Session(server, version="2025-03-26").post(BATCH[1:2])
+    assert (answer.status, answer.body) == (202, b"")
+
+
+def test_a_message_of_a_batch_that_is_none_is_refused_alone(server: HttpServer) -> None:
+    answer = Session(server, version="2025-03-26").post([7, {**LIST, "method": "ping"}])
+    refused, pinged = msgspec.json.decode(answer.body)
+    assert (refused["id"], refused["error"]["code"]) == (None, -32600)
+    assert pinged["result"] == {}
+
+
+def test_a_batch_that_cannot_be_read_is_refused_by_its_ids(server: HttpServer) -> None:
+    session = Session(server, version="2025-03-26")
+    body = b'[{"jsonrpc":"2.0","id":1,"method":"pi\nng"},{"id":2,"method":"ping"}]'
+    answer = server.request("POST", "/mcp", body, session.headers)
+    assert answer.status == 400
+    assert [refused["id"] for refused in msgspec.json.decode(answer.body)] == [1, 2]
+
+
+@pytest.mark.parametrize("version", ["2025-06-18", "2025-11-25"])
+def test_later_versions_say_that_they_take_no_batches(server: HttpServer, version: str) -> None:
+    answer = Session(server, version=version).post(BATCH)
+    assert answer.status == 400
+    assert b"only version 2025-03-26 of the protocol has batches" in answer.body
+
+
+def test_a_batch_has_only_so_many_messages(server: HttpServer) -> None:
+    answer = Session(server, version="2025-03-26").post([LIST] * 101)
+    assert answer.status == 400
+    assert b"at most 100 messages" in answer.body
+
+
+def test_a_batch_of_an_ended_session_says_so(server: HttpServer) -> None:
+    session = Session(server, version="2025-03-26")
+    server.request("DELETE", "/mcp", b"", session.headers)
+    answer = session.post(BATCH)
+    assert answer.status == 404
+    assert b"send initialize without Mcp-Session-Id" in answer.body

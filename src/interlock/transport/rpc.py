@@ -15,6 +15,7 @@ from interlock.core.values import Json
 from interlock.surfaces.call import RpcError
 from interlock.surfaces.tool import report_exception
 
+BATCHING = "2025-03-26"  # the version of the protocol that has batches
 PARSE_ERROR = -32700
 INVALID_REQUEST = -32600
 METHOD_NOT_FOUND = -32601

@@ -17,6 +17,7 @@ from starlette.types import Message as ASGIMessage
 from starlette.types import Receive, Scope, Send
 
 from interlock.core.principals import Principal
+from interlock.transport.http.admission.batches import refused_batch, serve_batch
 from interlock.transport.http.admission.bodies import read_body, replay
 from interlock.transport.http.admission.messages import (
     JSON_TYPE,
@@ -42,6 +43,9 @@ from interlock.transport.rpc import (
     error_line,
     invalid_request,
     parse,
+)
+from interlock.transport.rpc import (
+    Message as ClientMessage,
 )
 
 REUSE_SECONDS = 1.0
@@ -99,10 +103,24 @@ class Eras:
         if isinstance(body, HttpResponse):
             await body(scope, receive, send)
             return
-        headers, message = Headers(scope=scope), parse(body)
+        message = parse(body)
+        if not isinstance(message, list):
+            await self._serve_single(message, body, scope, receive, send)
+            return
+        session_id = Headers(scope=scope).get(SESSION_HEADER, "")
+        version = self._sessions.version(record_of(scope).principal, session_id)
+        refused = refused_batch(message, session_id, version)
+        if refused is not None:
+            await refused(scope, receive, send)
+        else:
+            await serve_batch(message, body, self._serve_message, scope, receive, send)
+
+    async def _serve_single(
+        self, message: ClientMessage, body: bytes, scope: Scope, receive: Receive, send: Send
+    ) -> None:
+        headers = Headers(scope=scope)
         refused = refused_post(message, headers)
-        if refused is not None or isinstance(message, list):
-            assert refused is not None, "a batch is refused"
+        if refused is not None:
             await refused(scope, receive, send)
             return
         if isinstance(message, Request) and self._served.is_too_busy_for(message.method, called(message)):
@@ -122,13 +140,13 @@ class Eras:
             manager = self._modern if is_answered_as_json(message, version) else self._handshake
             await manager.handle_request(scope, receive, send)
         elif SESSION_HEADER not in headers:
-            await self._open_session(scope, receive, send)
+            await self._open_session(asked_version(message), scope, receive, send)
         elif isinstance(message, Request):
             await self._serve_once(message.id, headers[SESSION_HEADER], scope, receive, send)
         else:
             await self._serve_session(None, scope, receive, send)
 
-    async def _open_session(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def _open_session(self, version: str, scope: Scope, receive: Receive, send: Send) -> None:
         """Let a client open a session; one that its principal has not used for long may make room for it."""
         principal = record_of(scope).principal
         surplus = self._sessions.surplus(principal)
@@ -141,7 +159,7 @@ class Eras:
 
         async def noticed(message: ASGIMessage) -> None:
             if message["type"] == "http.response.start" and message["status"] == 200:
-                self._sessions.add(principal, Headers(raw=message["headers"])[SESSION_HEADER])
+                self._sessions.add(principal, Headers(raw=message["headers"])[SESSION_HEADER], version)
             await send(message)
 
         await self._handshake.handle_request(scope, receive, noticed)
@@ -211,6 +229,12 @@ class Eras:
 def called(message: Request) -> object:
     """Return the name of the tool that a request calls, as the client has sent it."""
     return message.params.get("name") if isinstance(message.params, Mapping) else None
+
+
+def asked_version(message: ClientMessage) -> str:
+    """Return the version that initialize asks for; empty if it is none that has been published."""
+    params = message.params if isinstance(message, Request) else None
+    return str(params.get("protocolVersion", "")) if isinstance(params, Mapping) else ""
 
 
 async def unsent(message: ASGIMessage) -> None:

@@ -11,6 +11,7 @@ from interlock.surfaces.call import Era, RpcError
 from interlock.surfaces.tool import Surface
 from interlock.transport.results import ServerInfo, has_envelope, unsupported_version
 from interlock.transport.rpc import (
+    BATCHING,
     ID_IN_USE,
     Malformed,
     Message,
@@ -24,7 +25,7 @@ from interlock.transport.rpc import (
     invalid_request,
     parse,
 )
-from interlock.transport.stdio.handshake import BATCHING, Handshake
+from interlock.transport.stdio.handshake import Handshake
 from interlock.transport.stdio.modern import VERSION, Modern
 from interlock.transport.stdio.waiting import WaitingTurns
 

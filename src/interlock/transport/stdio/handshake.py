@@ -52,7 +52,6 @@ if TYPE_CHECKING:
     from interlock.transport.subscriptions import Subscription
 
 VERSIONS = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
-BATCHING = "2025-03-26"
 LEVELS = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
 INITIALIZED = "notifications/initialized"
 ROOTS = "roots"  # the id of our question for the client's folders

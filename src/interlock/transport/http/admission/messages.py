@@ -53,15 +53,13 @@ def rpc_refusal(
     return HttpResponse(line, status, headers, JSON_TYPE)
 
 
-def refused_post(message: Message | list[Message], headers: Headers) -> HttpResponse | None:
+def refused_post(message: Message, headers: Headers) -> HttpResponse | None:
     """Return the refusal of a message, by its id where it has one."""
     if headers.get("content-type", "").partition(";")[0].strip().lower() != JSON_TYPE:
         return rpc_refusal(415, None, f"send the header Content-Type: {JSON_TYPE}")
     match message:
         case Malformed(id, error):
             return rpc_refusal(400, id, error)
-        case list():
-            return rpc_refusal(400, None, "send each message in a POST of its own; batches are not served")
         case Request(id=float() | None) | Response(id=float()):
             return rpc_refusal(400, None, "id must be a string or an integer")
     version, id, opens = headers.get(VERSION_HEADER), None, False

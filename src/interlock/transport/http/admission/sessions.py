@@ -15,10 +15,10 @@ MOST_SESSIONS = 500
 
 
 class OpenSessions:
-    """The sessions of each principal, in the order of their last use."""
+    """The sessions of each principal with their versions of the protocol, in the order of their last use."""
 
     def __init__(self) -> None:
-        self._of: dict[Principal, dict[str, None]] = {}
+        self._of: dict[Principal, dict[str, str]] = {}
         self._requests: Counter[str] = Counter()
 
     def surplus(self, principal: Principal) -> str | None:
@@ -30,9 +30,13 @@ class OpenSessions:
             del own[longest]
         return longest
 
-    def add(self, principal: Principal, session_id: str) -> None:
-        """Add a session that was opened."""
-        self._of.setdefault(principal, {})[session_id] = None
+    def add(self, principal: Principal, session_id: str, version: str) -> None:
+        """Add a session that was opened, with the version that its client asked for."""
+        self._of.setdefault(principal, {})[session_id] = version
+
+    def version(self, principal: Principal, session_id: str) -> str | None:
+        """Return the version that the client of a session asked for; None if the session is not known."""
+        return self._of.get(principal, {}).get(session_id)
 
     @contextmanager
     def used(self, principal: Principal, session_id: str) -> Iterator[None]:

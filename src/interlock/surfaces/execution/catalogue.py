@@ -8,13 +8,14 @@ from interlock.authoring.library import Listing, Loaded
 from interlock.core.definition.workflow import Gate, Item, Loop, Step
 from interlock.core.values import Json
 from interlock.surfaces.call import Reply
+from interlock.surfaces.shared.workflow_filter import NO_MATCH, ListWorkflows, found_workflows, shadowed_among
 
 MOST_ERRORS = 20
 
 
-def listing_reply(listing: Listing) -> Reply:
+def listing_reply(listing: Listing, wanted: ListWorkflows) -> Reply:
     """List workflows and routines, and the files that could not be loaded with their reasons."""
-    entries = [entry for entry in listing.entries if not entry.hidden]
+    entries = found_workflows([entry for entry in listing.entries if not entry.hidden], wanted)
     lines = [f"- {entry.id} ({entry.kind}): {entry.description or entry.name}" for entry in entries]
     workflows: list[Json] = [
         {
@@ -32,6 +33,8 @@ def listing_reply(listing: Listing) -> Reply:
         }
         for entry in entries
     ]
+    if wanted.narrows and not entries:
+        lines = [NO_MATCH]
     body: dict[str, Json] = {"workflows": workflows}
     errors = [diagnostic for diagnostic in listing.diagnostics if diagnostic.severity == "error"]
     if errors:
@@ -51,16 +54,16 @@ def listing_reply(listing: Listing) -> Reply:
         lines += [f"- {error.file}:{error.line}: {error.message}" for error in first_errors]
         if left := len(errors) - len(first_errors):
             lines.append(f"- and {left} more errors: see `interlock validate`")
-    if listing.shadowed:
+    if shadowed := shadowed_among(listing.shadowed, entries, wanted):
         body["shadowed"] = [
             {
                 "workflowId": workflow.workflow_id,
                 "source": workflow.source,
                 "shadowedBy": workflow.by_source,
             }
-            for workflow in listing.shadowed
+            for workflow in shadowed
         ]
-        lines += [f"- {workflow.message}" for workflow in listing.shadowed]
+        lines += [f"- {workflow.message}" for workflow in shadowed]
     return Reply("\n".join(lines) or "No workflows are available.", body)
 
 

@@ -25,10 +25,6 @@ Output = Annotated[
 SessionToken = Annotated[str, Meta(description="From start_session (sst.v1.…).")]
 
 
-class ListWorkflows(Params, frozen=True):
-    pass
-
-
 class InspectWorkflow(Params, frozen=True):
     workflowId: str
     mode: Literal["metadata", "preview"] = "preview"

@@ -33,6 +33,7 @@ from interlock.surfaces.execution.result_schema import RESULT
 from interlock.surfaces.execution.resuming import resumed
 from interlock.surfaces.ledger_surface import LedgerSurface
 from interlock.surfaces.recorded import body_of, live, repeatable, replayed
+from interlock.surfaces.shared.workflow_filter import ListWorkflows
 from interlock.surfaces.tool import Tool, tool, tools_of
 
 USED_BEFORE = (
@@ -70,9 +71,9 @@ class ExecutionSurface(LedgerSurface):
         return of_error(error)
 
     @tool(read_only=True, uses_store=False)
-    def list_workflows(self, params: p.ListWorkflows, call: Call) -> Outcome:
+    def list_workflows(self, params: ListWorkflows, call: Call) -> Outcome:
         """List the workflows and routines that can be started."""
-        return listing_reply(self.ledger.library.listing())
+        return listing_reply(self.ledger.library.listing(), params)
 
     @tool(read_only=True, uses_store=False)
     def inspect_workflow(self, params: p.InspectWorkflow, call: Call) -> Outcome:

@@ -55,6 +55,7 @@ from interlock.surfaces.shared.session_tools import (
     beside,
     claims_of,
 )
+from interlock.surfaces.shared.workflow_filter import NO_MATCH, ListWorkflows, found_workflows
 from interlock.surfaces.shared.workflow_shapes import activity_shape, gate_shape
 from interlock.surfaces.strict_params import NoParams
 from interlock.surfaces.tool import Tool, tool, tools_of
@@ -99,8 +100,11 @@ class GatedSurface(LedgerSurface):
         return Reply(as_json(body))
 
     @tool(read_only=True, uses_store=False)
-    def list_workflows(self, params: NoParams, call: Call) -> Outcome:
+    def list_workflows(self, params: ListWorkflows, call: Call) -> Outcome:
         """List the workflows."""
+        entries = found_workflows(self.shared.visible_workflows(), params)
+        if params.narrows and not entries:
+            return Reply(NO_MATCH)
         shadowed: dict[str, list[Json]] = {}
         for hidden_workflow in self.shared.shadowed():
             shadowed.setdefault(hidden_workflow.workflow_id, []).append(hidden_workflow.message)
@@ -113,7 +117,7 @@ class GatedSurface(LedgerSurface):
                 "tags": list(entry.tags),
                 **({"shadows": hidden} if (hidden := shadowed.get(entry.id)) else {}),
             }
-            for entry in self.shared.visible_workflows()
+            for entry in entries
         ]
         return Reply(as_json(workflows))
 

@@ -18,6 +18,7 @@ from interlock.surfaces.navigation import params as p
 from interlock.surfaces.navigation.errors import not_found, not_loaded
 from interlock.surfaces.navigation.render import body_reply
 from interlock.surfaces.shared.documents import META
+from interlock.surfaces.shared.workflow_filter import NO_MATCH, ListWorkflows, found_workflows, shadowed_among
 from interlock.surfaces.shared.workflow_shapes import activity_shape, gate_shape, workflow_shape
 from interlock.surfaces.strict_params import NoParams
 from interlock.surfaces.tool import tool
@@ -33,23 +34,26 @@ class CatalogueTools:
         self.started = time.monotonic()
 
     @tool(read_only=True, uses_store=False)
-    def list_workflows(self, params: NoParams, call: Call) -> Outcome:
+    def list_workflows(self, params: ListWorkflows, call: Call) -> Outcome:
         """List all workflows."""
         listing = self.library.listing()
+        entries = found_workflows(listing.entries, params)
         workflows: list[Json] = []
-        for entry in listing.entries:
+        for entry in entries:
             description = {"description": entry.description} if entry.description else {}
             tags = {"tags": list(entry.tags)} if entry.tags else {}
             fields: dict[str, Json] = {"id": entry.id, "title": entry.name, "version": entry.version}
             workflows.append({**fields, **description, **tags})
         errors = [diagnostic for diagnostic in listing.diagnostics if diagnostic.severity == "error"]
         body: dict[str, Json] = {"workflows": workflows}
+        if params.narrows and not workflows:
+            body["message"] = NO_MATCH
         if errors:
             body["warnings"] = [
                 f"{error.file}:{error.line}: {error.message}" for error in errors[:MOST_ERRORS]
             ]
-        if listing.shadowed:
-            body["shadowed"] = [workflow.message for workflow in listing.shadowed]
+        if shadowed := shadowed_among(listing.shadowed, entries, params):
+            body["shadowed"] = [workflow.message for workflow in shadowed]
         return body_reply(body)
 
     @tool(read_only=True, uses_store=False)

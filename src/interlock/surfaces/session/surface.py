@@ -31,6 +31,7 @@ from interlock.surfaces.shared.reading_call import status_of
 from interlock.surfaces.shared.replies import json_reply, of_error, of_refusal, with_warning
 from interlock.surfaces.shared.session_errors import completed
 from interlock.surfaces.shared.session_tools import RECOVERED, SERVER, NotEntered, SessionTools
+from interlock.surfaces.shared.workflow_filter import NO_MATCH, ListWorkflows, found_workflows, shadowed_among
 from interlock.surfaces.shared.workflow_shapes import as_toon
 from interlock.surfaces.strict_params import NoParams
 from interlock.surfaces.tool import Tool, tool, tools_of
@@ -65,13 +66,17 @@ class SessionSurface(LedgerSurface):
         return Reply(f"server: {SERVER}\nversion: {__version__}\n\n{self.shared.bootstrap()}")
 
     @tool(read_only=True, uses_store=False)
-    def list_workflows(self, params: NoParams, call: Call) -> Outcome:
+    def list_workflows(self, params: ListWorkflows, call: Call) -> Outcome:
         """List workflows: id, title, version, tags."""
+        entries = found_workflows(self.shared.visible_workflows(), params)
+        if params.narrows and not entries:
+            return Reply(NO_MATCH)
         workflows: list[Json] = [
             {"id": entry.id, "title": entry.name, "version": entry.version, "tags": list(entry.tags)}
-            for entry in self.shared.visible_workflows()
+            for entry in entries
         ]
-        shadowed: list[Json] = [workflow.message for workflow in self.shared.shadowed()]
+        hidden = shadowed_among(self.shared.shadowed(), entries, params)
+        shadowed: list[Json] = [workflow.message for workflow in hidden]
         return Reply(as_toon({"workflows": workflows, **({"shadowed": shadowed} if shadowed else {})}))
 
     @tool()

@@ -184,6 +184,15 @@ def test_d2_an_output_that_comes_late_is_recorded_once(bench: Bench) -> None:
     assert (answer.warnings, outputs(lead)) == ([], ONE_TWO_THREE)
 
 
+def test_d2_a_step_that_a_manifest_names_twice_is_recorded_once(bench: Bench) -> None:
+    lead, worker = begin_rounds(bench, files=LATE)
+    answer_checkpoint(worker, lead, "g1", "yes")
+    answer_checkpoint(worker, lead, "g2", "yes")
+    answer_checkpoint(worker, lead, "g3", "yes")
+    answer = lead.go("__terminal__", step_manifest=manifest("one", "one", "two", "two", "three"))
+    assert (answer.warnings, outputs(lead)) == ([], ONE_TWO_THREE)
+
+
 def test_d2_what_a_refused_walk_has_passed_is_recorded_once(bench: Bench) -> None:
     """A walk to the third gate stops at the first: the step before that is done, the rest is sent again."""
     lead, worker = begin_rounds(bench, files=LATE)

@@ -68,7 +68,7 @@ class Walk:
         self.decisions = command.decisions
         self.checked = command.checked
         self.client = command.client
-        claimed = claimed_outputs(draft.state, command.claims)
+        claimed = claimed_outputs(draft.plan, draft.state, command.claims)
         self.new = {step: list(outputs.new) for step, outputs in claimed.items()}
         self.repeated = {step: iter(outputs.repeated) for step, outputs in claimed.items()}
         self.towards = towards
@@ -308,15 +308,19 @@ class ClaimedOutputs(Struct, frozen=True):
     repeated: tuple[Output, ...] = ()
 
 
-def claimed_outputs(state: RunState, claims: Sequence[Claim]) -> dict[str, ClaimedOutputs]:
+def claimed_outputs(plan: Plan, state: RunState, claims: Sequence[Claim]) -> dict[str, ClaimedOutputs]:
     """Group the claims by step; a step's output counts once a visit (rule 14).
 
-    Outside loops a step has one output. In a loop a manifest may begin with the outputs of earlier rounds,
-    whichever surface they came by.
+    Outside loops a step has one output, however often a call sends it. In a loop a manifest may begin with
+    the outputs of earlier rounds, whichever surface they came by.
     """
+    activity = plan.workflow.activity(state.activity)
+    outside_loops = {item.id for item in activity.items} if activity is not None else set[str]()
     by_step: dict[str, list[Output]] = {}
     for claim in claims:
-        by_step.setdefault(claim.step, []).append(claim.output)
+        sent = by_step.setdefault(claim.step, [])
+        if claim.step not in outside_loops or claim.output not in sent:
+            sent.append(claim.output)
     grouped: dict[str, ClaimedOutputs] = {}
     for step, outputs in by_step.items():
         count = state.reported.get(step, Reported()).repeated_by([output.digest for output in outputs])

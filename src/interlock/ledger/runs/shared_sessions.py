@@ -192,7 +192,7 @@ class SessionCall:
         steps = {step.id for step in activity.steps()} if activity is not None else set()
         known = [
             Claim(step, output)
-            for step, outputs in claimed_outputs(self.state, claims).items()
+            for step, outputs in claimed_outputs(self.position.plan, self.state, claims).items()
             for output in outputs.new
             if step in steps
         ]

@@ -7,7 +7,15 @@ import pytest
 from support.paths import DOCS
 from tools.pages import clauses
 
-LEAST = {"execution": 120, "lookup": 50, "navigation": 65, "gated": 55, "session": 70}
+LEAST = {
+    "execution": 120,
+    "lookup": 50,
+    "navigation": 65,
+    "gated": 55,
+    "session": 70,
+    "answers": 40,
+    "protocol": 20,
+}
 
 every = pytest.mark.parametrize("name", clauses.DOCUMENTS)
 

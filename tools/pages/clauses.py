@@ -13,12 +13,13 @@ from msgspec import Struct, convert
 from tools.pages.tables import cell, table
 
 TESTS = Path(__file__).parents[2] / "tests"
-DOCUMENTS = ("execution", "lookup", "navigation", "gated", "session")
+DOCUMENTS = ("execution", "lookup", "navigation", "gated", "session", "answers", "protocol")
 HEAD = """\
 # Clauses
 
 Interlock serves the tools of five documents, which say what such a server must do. Each line below is one
-clause in our own words, with a test that shows it. A clause that holds only partly says why.
+clause in our own words, with a test that shows it. A clause that holds only partly says why. Two lists follow
+that no document has: what answers must tell, and the protocol beyond its [conformance suite](conformance.md).
 
 Generated from `docs/clauses/*.yaml` by `python -m tools.pages docs`; a test checks that every named test
 exists.
@@ -76,7 +77,8 @@ def _of_document(of: Document) -> Iterator[str]:
     partly = sum(bool(reason) for _, _, reason in listed)
     yield f"## {of.title}"
     yield ""
-    yield f"The surface `{of.surface}`: {len(listed)} clauses, {partly} of them held partly."
+    surface = f"The surface `{of.surface}`" if " " not in of.surface else "Every surface"
+    yield f"{surface}: {len(listed)} clauses, {partly} of them held partly."
     yield ""
     for section, clauses in of.clauses.items():
         part = Document(of.title, of.surface, {section: clauses})

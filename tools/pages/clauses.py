@@ -90,5 +90,5 @@ def _of_document(of: Document) -> Iterator[str]:
 
 def _shown(test: str, reason: str) -> str:
     words = test.partition("::")[2].replace("_", " ")
-    link = f"[{words}](../{test_names()[test]})" if test else ""
+    link = f"[{words}](../{test_names().get(test, test)})" if test else ""
     return "; ".join(filter(None, (link, f"**partly**: {cell(reason)}" if reason else "")))

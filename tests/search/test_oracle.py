@@ -20,15 +20,16 @@ def rules(
     shape: str = "one",
     policy: str = "user",
     mode: str = "guided",
+    files: str = "sha256:sound",
 ) -> list[str]:
-    """Return the rules that a log breaks, a list of events a command."""
+    """Return the rules that a log breaks, a list of events a command, with these files all the while."""
     oracle, seen, broken = Oracle(workflow_of(kinds, shape)), Seen(), list[str]()
     started = {"kind": "run_started", "preferences": {"autonomy": mode}, "policy": policy}
     for batch in (
         [started, {"kind": "context_set", "delta": START, "source": "initial"}, entered()],
         *batches,
     ):
-        seen, violations = oracle.read(seen, [with_effect(oracle, event) for event in batch])
+        seen, violations = oracle.read(seen, [with_effect(oracle, event) for event in batch], files)
         broken += [violation.rule for violation in violations]
     return broken
 
@@ -48,13 +49,14 @@ def left(to: str = "__terminal__") -> dict[str, Any]:
     return {"kind": "activity_left", "to": to}
 
 
-def shown(gate: str = "g1", digest: str = "d") -> dict[str, Any]:
-    return {"kind": "question_shown", "key": gate, "gate": gate, "shown": digest, "at": 0}
+def shown(gate: str = "g1", digest: str = "d", question: str = "") -> dict[str, Any]:
+    event = {"kind": "question_shown", "key": gate, "gate": gate, "shown": digest, "at": 0}
+    return {**event, "question": question}
 
 
 def answered(gate: str = "g1", option: str = "yes", channel: str = "console", **more: Any) -> dict[str, Any]:
     event = {"kind": "gate_resolved", "gate": gate, "option": option, "channel": channel, "how": "chosen"}
-    return {**event, "shown": "d", "at": 0, **more}
+    return {**event, "shown": "d", "question": "", "at": 0, **more}
 
 
 def sent(**delta: Any) -> dict[str, Any]:
@@ -298,3 +300,74 @@ def test_a_rejected_approval_lets_no_step_be_done() -> None:
 
 def test_an_option_does_what_the_workflow_says() -> None:
     assert rules(["gate"], [shown()], [answered(sets={"approved": False})]) == ["effect"]
+
+
+def approved(by: str, option: str = "yes", seat: str = "", digest: str = "d") -> dict[str, Any]:
+    approval = {"by": by, "seat": seat or by, "entitled": seat or by, "option": option, "channel": "console"}
+    return {"kind": "approval_given", "key": "g1", "gate": "g1", "shown": digest, "approval": approval}
+
+
+def decided(option: str = "yes", **more: Any) -> dict[str, Any]:
+    return answered(option=option, channel="approvers", **more)
+
+
+def test_two_different_people_decide_a_gate_with_approvers() -> None:
+    assert rules(["approvers"], [shown()], [approved("bob")], [approved("cy"), decided()], [left()]) == []
+    for only in (
+        [approved("bob")],
+        [approved("bob"), approved("bob")],
+        [approved("bob"), approved("cy", "no")],
+    ):
+        assert rules(["approvers"], [shown()], only, [decided()]) == ["quorum"]
+
+
+def test_a_person_and_a_seat_have_one_answer() -> None:
+    twice = [approved("bob"), approved("bob", seat="cy")]
+    assert rules(["approvers"], [shown()], twice, [decided()]) == ["quorum"]
+    stood_in = [approved("bob"), approved("fay", seat="bob")]
+    assert rules(["approvers"], [shown()], stood_in, [decided()]) == ["quorum"]
+
+
+def test_who_started_the_run_does_not_decide_it_nor_does_a_stand_in() -> None:
+    for approval in (approved("ann"), approved("dan", seat="ann"), approved("eve")):
+        assert rules(["approvers"], [shown()], [approval]) == ["approver"]
+
+
+def test_nobody_else_decides_a_gate_with_approvers() -> None:
+    for channel in ("agent", "elicitation", "console"):
+        log = [[shown()], [answered(channel=channel)], [left()]]
+        assert rules(["approvers"], *log, policy="agent") == ["channel"]
+        assert rules(["approvers"], *log, mode=NEVER_STOP) == ["undisclosed"]
+
+
+def test_other_words_ask_every_approver_again() -> None:
+    log = [[shown()], [approved("bob")], [shown(digest="e")], [approved("cy", digest="e")]]
+    assert rules(["approvers"], *log, [decided(shown="e")]) == ["quorum"]
+
+
+def ran(passed: bool = True, key: str = "s1", tree: str = "sha256:sound") -> dict[str, Any]:
+    return {"kind": "check_ran", "key": key, "check": "tests", "passed": passed, "tree_after": tree}
+
+
+def test_a_step_is_done_after_its_check_has_passed_on_these_files() -> None:
+    assert rules(["checked"], [ran(), completed("s1"), left()]) == []
+    for log in ([], [ran(passed=False)], [ran(tree="sha256:edited")], [ran(key="s2")]):
+        assert rules(["checked"], [*log, completed("s1")]) == ["unchecked"]
+
+
+def test_in_never_stop_mode_a_failed_check_is_a_gap() -> None:
+    failed = ran(passed=False)
+    assert rules(["checked"], [failed, gap("s1"), completed("s1")], mode=NEVER_STOP) == []
+    assert rules(["checked"], [failed, completed("s1")], mode=NEVER_STOP) == ["undisclosed"]
+
+
+def test_a_question_shows_the_result_of_these_files() -> None:
+    begun = {"kind": "loop_entered", "loop": "l1", "total": 1, "sets": {"item": "one"}}
+    log = [begun, ran(key="l1@0::s1"), completed("s1")]
+    current, old = "passed (on files sound)", "passed (on files edited)"
+    assert rules(["each-reporting"], log, [shown(question=current)]) == []
+    assert rules(["each-reporting"], log, [shown(question=old)]) == ["stale"]
+
+
+def test_no_agent_writes_the_results_of_checks() -> None:
+    assert rules(["each-reporting"], [sent(checks={"tests": "passed"})]) == ["reserved"]

@@ -36,6 +36,8 @@ ENDED = "a run changes after its end"
 ADVISORY = "a run is complete although a gate was passed"
 SAME = "one answer serves all rounds that a call claims"
 GAP = "an agent closes the gap of a decision without the user"
+APPROVERS = "a form decides in the place of approvers, and no gap says so"
+EDITED = "a question shows a check of files that were edited since"
 
 HOLES: list[tuple[str, str, str, str, Setting]] = [
     *((FORM, "gate", "one", "channel", setting) for setting in MAIN),
@@ -69,6 +71,8 @@ HOLES: list[tuple[str, str, str, str, Setting]] = [
     (UNSEEN, "step+waiting", "one", "channel", Setting("session", "auto")),
     (ENDED, "each-plain", "one", "after-end", Setting("session")),
     (ADVISORY, "gate", "one", "complete", Setting("session", "user", "advisory")),
+    (APPROVERS, "approvers", "one", "undisclosed", Setting("gated", "client", "strict", "never-stop")),
+    (EDITED, "each-reporting", "one", "stale", Setting("session")),
     (GAP, "gate", "one", "gap-closed", Setting("execution", "user", "strict", "never-stop")),
 ]
 

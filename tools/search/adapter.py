@@ -20,18 +20,31 @@ from interlock.core.engine.requirements import input_question
 from interlock.core.engine.settle import awaited
 from interlock.core.guard.audit import Audit, learned
 from interlock.core.run.commands import Answerable, Command, Decision, StartRun, Terms
-from interlock.core.run.events import Event, GateResolved, QuestionDeclined
-from interlock.core.run.outcomes import Ask, Awaited, Code, Decided, NeedAnswer, NeedStep, Refusal
+from interlock.core.run.due_checks import CheckResult, DueCheck
+from interlock.core.run.events import CheckRan, Event, GateResolved, QuestionDeclined
+from interlock.core.run.outcomes import (
+    Ask,
+    Awaited,
+    Code,
+    Decided,
+    NeedAnswer,
+    NeedStep,
+    Refusal,
+    RunChecks,
+)
 from interlock.core.run.preferences import PRESETS, DecisionPolicy, Enforcement, Mode
 from interlock.core.run.questions import Question
 from interlock.core.run.state import Owner, RunState
 from interlock.core.run.surface_policy import POLICIES, SurfacePolicy
 from interlock.core.values import Json
 from interlock.core.variables.typed_values import sound
+from interlock.ledger.decisions.recorded import approved
+from tools.search.workflows import STARTER
 
 NOW = 1_000_000
 LATER = 2_000_000  # after the time of every non-blocking gate
-MOST_FORMS = 20  # that one call shows
+MOST_TIMES = 20  # that one call is decided again, with forms answered or checks run
+FILES = tuple(f"sha256:{name}" for name in ("sound", "edited", "broken"))  # digests; checks fail on the last
 
 Surface = Literal["execution", "session", "gated", "navigation"]
 Form: TypeAlias = Literal["", "first", "last", "declined"]  # how the forms of a call are answered
@@ -60,12 +73,16 @@ class Setting:
 
 @dataclass(frozen=True)
 class Position:
-    """A node: its state, the user's answers recorded at it by digest, and what blocked attempts have sent."""
+    """A node: its state, the user's answers recorded at it by digest, and what blocked attempts have sent.
+
+    `files` is the digest of the project, which an agent edits beside the run.
+    """
 
     state: RunState
     decisions: Mapping[str, Decision] = field(default_factory=dict)
     kept: Mapping[str, Json] = field(default_factory=dict)
     audit: Audit = field(default_factory=Audit)  # the guard's, which the same events lead to
+    files: str = FILES[0]
 
     @property
     def key(self) -> bytes:
@@ -79,7 +96,7 @@ class Position:
             shown=_aged(self.state, self.state.shown),
             decided=_aged(self.state, self.state.decided),
         )
-        return _packed((state, dict(self.decisions), dict(self.kept)))
+        return _packed((state, dict(self.decisions), dict(self.kept), self.files))
 
 
 def _aged(state: RunState, owners: Mapping[str, Owner]) -> dict[str, Owner]:
@@ -119,6 +136,7 @@ class Engine:
             preferences=PRESETS[setting.mode],
             variables=variables,
             terms=setting.terms,
+            by=STARTER,
         )
 
     def start(self, variables: Mapping[str, Json]) -> Sent:
@@ -130,7 +148,7 @@ class Engine:
         if not isinstance(command, Answerable):
             return False
         by_form = msgspec.structs.replace(command, asks_by="elicitation")
-        return isinstance(decide(self.plan, position.state, by_form, position.audit), Ask)
+        return isinstance(self._decided(position, by_form), Ask)
 
     def send(self, position: Position, command: Command, form: Form = "") -> Sent:
         """Decide a command as a surface does; what a refused one keeps is recorded."""
@@ -142,10 +160,14 @@ class Engine:
             declines = [event for event in outcome.events if isinstance(event, QuestionDeclined)]
             left = _without_used(position.decisions, outcome.events)
             audit = learned(position.audit, declines)
-            after = Position(evolved(position.state, declines), left, kept, audit)
+            after = Position(evolved(position.state, declines), left, kept, audit, position.files)
             return Sent(after, _plain(outcome.events), str(outcome.blockers[0].code))
-        after = Position(outcome.state, audit=learned(position.audit, outcome.events))
-        return Sent(after, _plain(outcome.events))
+        return Sent(self._reached(position, outcome.state, outcome.events), _plain(outcome.events))
+
+    def _reached(self, position: Position, state: RunState, events: Sequence[Event]) -> Position:
+        """Return the node that events lead to, with the decision that approvers have come to there."""
+        audit = learned(position.audit, events)
+        return Position(state, approved(self.plan, state), audit=audit, files=position.files)
 
     def _kept(self, variables: Mapping[str, Json], state: RunState) -> dict[str, Json]:
         """Return what a blocked attempt has sent and a later one could still write."""
@@ -157,13 +179,24 @@ class Engine:
         if form:
             assert isinstance(command, Answerable)
             command = msgspec.structs.replace(command, asks_by="elicitation")
-        for _ in range(MOST_FORMS):
-            outcome = decide(self.plan, position.state, command, position.audit)
+        for _ in range(MOST_TIMES):
+            outcome = self._decided(position, command)
             if not isinstance(outcome, Ask):
                 return outcome
             assert isinstance(command, Answerable)
             command = _with_forms(command, outcome.questions, form)
         raise AssertionError("a call asks for ever")
+
+    def _decided(self, position: Position, command: Command) -> Decided | Refusal | Ask:
+        """Decide a command, again with the results of the checks that it needs."""
+        for _ in range(MOST_TIMES):
+            outcome = decide(self.plan, position.state, command, position.audit)
+            if not isinstance(outcome, RunChecks):
+                return outcome
+            assert isinstance(command, Answerable)
+            results = (_checked(due, position.files) for due in outcome.checks)
+            command = msgspec.structs.replace(command, checked=(*command.checked, *results))
+        raise AssertionError("a call has checks run for ever")
 
     def _refused(self, position: Position, refusal: Refusal) -> Sent:
         """Return what is kept of a refused call; execution keeps blocked attempts only."""
@@ -171,7 +204,7 @@ class Engine:
         is_kept = self.setting.surface != "execution" and not position.state.finished
         if not is_kept or state == position.state:
             return Sent(position, (), _why(refusal))
-        after = Position(state, audit=learned(position.audit, refusal.kept))
+        after = self._reached(position, state, refusal.kept)
         return Sent(after, _plain(refusal.kept), str(refusal.code))
 
     def awaited(self, position: Position) -> Awaited:
@@ -200,6 +233,29 @@ def _why(refusal: Refusal) -> str:
     if refusal.code is not Code.GUARD_REFUSED:
         return str(refusal.code)
     return " ".join([str(refusal.code), *map(str, refusal.about.values())])
+
+
+def _checked(due: DueCheck, files: str) -> CheckResult:
+    """Run a check on the project's files, unless an earlier result is still valid for them."""
+    if due.again and due.valid_for == files:
+        return CheckResult(due, None)
+    passed = files != FILES[-1]
+    ran = CheckRan(
+        due.key,
+        due.check.id,
+        due.definition,
+        (due.check.run,),
+        due.check.folder,
+        "exited",
+        NOW,
+        passed=passed,
+        exit=0 if passed else 1,
+        tree_before=files,
+        tree_after=files,
+        reason="" if passed else "exit 1",
+        trusted_by="user",
+    )
+    return CheckResult(due, ran)
 
 
 def _with_forms(command: Answerable, questions: Sequence[Question], form: Form) -> Answerable:

@@ -2,7 +2,9 @@
 
 A user answers a question that the inbox shows. On execution and navigation, and for what a step asks, the
 answer is recorded at the node and the agent's next call uses it; elsewhere a gate is answered at once. Where
-the user is asked by form, the form is accepted or declined, by whoever holds the client.
+the user is asked by form, the form is accepted or declined, by whoever holds the client. A gate with
+approvers is answered by each of them, by a stranger and by stand-ins. An agent edits the files that are
+checked.
 """
 
 from __future__ import annotations
@@ -19,11 +21,14 @@ from interlock.core.engine.gates import find_gate
 from interlock.core.run import commands as c
 from interlock.core.run.outcomes import NeedAnswer, NeedStep
 from interlock.core.run.output import Output
+from interlock.core.run.polls import Approver
+from interlock.core.run.questions import Question
 from interlock.core.run.state import RunState
 from interlock.core.variables.typed_values import sound
-from tools.search.adapter import LATER, NOW, Engine, Form, Position, Setting, answered
+from tools.search.adapter import FILES, LATER, NOW, Engine, Form, Position, Setting, answered
 from tools.search.compiled import ARTIFACT, CHILD, compiled
 from tools.search.workflows import (
+    APPROVERS,
     END,
     START,
     TYPES,
@@ -44,6 +49,12 @@ VALUES: Mapping[str, Sequence[Any]] = {
     "array": (["PRODUCTION"], [], "PRODUCTION"),
     "object": ({"host": "PRODUCTION"}, {}, None),
 }
+PEOPLE = (
+    *map(Approver, (*APPROVERS, "eve")),
+    Approver("dan", stands_in_for=(Approver("ann"),)),
+    Approver("fay", stands_in_for=(Approver("bob"),)),
+    Approver("bob", stands_in_for=(Approver("cy"),)),
+)
 FORMS: Mapping[Form, str] = {
     "first": "the form is accepted with its first option",
     "last": "the form is accepted with its last option",
@@ -83,6 +94,7 @@ class Alphabet:
         self.engine = engine
         self.deltas = [{}, *deltas(data)]
         self.taken = list(_taken(engine.plan, self.deltas))
+        self.has_checks = any(isinstance(item, StepData) and item.checked for item in data.items())
         self.has_forms = engine.setting.terms.asks_by_form
         self.timed = {
             activity.id
@@ -101,6 +113,9 @@ class Alphabet:
             yield from self._starts()
             return
         yield from self._user_moves(position)
+        for files in FILES if self.has_checks else ():
+            if files != position.files:
+                yield Move(f"edit: {files}", position=dataclasses.replace(position, files=files))
         has_timer = position.state.activity in self.timed
         for move in self._agent_moves(position):
             yield move
@@ -153,7 +168,11 @@ class Alphabet:
         for question in self.engine.questions(position):
             options = [option.id for option in question.options] or ["given"]
             options += ["3"] if question.id.endswith("_count") else []  # what was given is not a number
-            is_gate = find_gate(self.engine.plan, state, question.id) is not None
+            found = find_gate(self.engine.plan, state, question.id)
+            is_gate = found is not None
+            if found is not None and found.gate.decide is not None:
+                yield from self._approvals(question, options)
+                continue
             for option in options:
                 label = f"user answers {question.text!r} with {option}"
                 if is_gate and setting.policy.exits == "claimed":
@@ -165,6 +184,15 @@ class Alphabet:
                     yield Move(label, position=answered(position, question, option), by_user=True)
                     form = f"agent answers its own form {question.text!r} with {option}"
                     yield Move(form, position=answered(position, question, option, "elicitation"))
+
+    def _approvals(self, question: Question, options: Sequence[str]) -> Iterator[Move]:
+        policy = self.engine.setting.policy
+        for approver in PEOPLE:
+            places = "".join(f" in place of {holder.name}" for holder in approver.stands_in_for)
+            for option in options if approver.name == "bob" else options[:1]:
+                approve = c.Approve(policy, NOW, "console", approver, question.id, question.digest, option)
+                label = f"{approver.name}{places} answers {question.text!r} with {option}"
+                yield Move(label, approve, by_user=True)
 
     def _acknowledgements(self, position: Position) -> Iterator[Move]:
         setting, pending = self.engine.setting, self.engine.awaited(position)

@@ -6,9 +6,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from interlock.core.definition import workflow as core
+from interlock.core.definition.checks import CommandCheck
 from interlock.core.definition.conditions import Compare
 from tools.search.workflows import (
+    CHECK,
     DEFAULTS,
+    ENOUGH,
     TYPES,
     ActivityData,
     GateData,
@@ -106,6 +109,7 @@ def _step(data: StepData) -> core.Step:
         user_input=(asks,) if data.asks else (),
         actions=tuple(core.Action("set", name) for name in data.sets),
         required=data.required,
+        checks=(CommandCheck(CHECK, run="make test"),) if data.checked else (),
     )
 
 
@@ -124,4 +128,5 @@ def _gate(data: GateData) -> core.Gate:
         default_option=data.options[0].id if data.waits_ms is not None else None,
         auto_advance_ms=data.waits_ms,
         bound_to=data.before,
+        decide=core.Approvers(data.approvers, ENOUGH, not_by_starter=True) if data.approvers else None,
     )

@@ -26,6 +26,9 @@ TOLD = (
     "delta",
     "because",
     "question",
+    "approval",
+    "check",
+    "passed",
     "status",
 )
 
@@ -61,7 +64,8 @@ def play(
             continue
         sent = engine.send(position, move.command, move.form)
         beside = beside_the_log(position, move, sent)
-        position, (seen, violations) = sent.position, oracle.read(seen, sent.events)
+        seen, violations = oracle.read(seen, sent.events, position.files)
+        position = sent.position
         yield move.label, sent.events, [*violations, *beside]
         if violations or beside:
             return
@@ -100,7 +104,7 @@ def _lines(items: Sequence[ItemData], indent: str) -> Iterator[str]:
     for item in items:
         match item:
             case StepData():
-                flags = [name for name in ("contract", "confirm") if getattr(item, name)]
+                flags = [name for name in ("contract", "confirm", "checked") if getattr(item, name)]
                 flags += [f"asks {item.asks}"] if item.asks else []
                 flags += [f"sets {', '.join(item.sets)}"] if item.sets else []
                 flags += [f"text: never set {item.mentions}"] if item.mentions else []
@@ -113,7 +117,8 @@ def _lines(items: Sequence[ItemData], indent: str) -> Iterator[str]:
                 shows = "".join(f" {{{{{name}}}}}" for name in item.shows)
                 when = f" when {item.when[0]}={item.when[1]}" if item.when else ""
                 optional = "" if item.required else " optional"
-                yield f"{indent}gate {item.id}{optional}{when}:{shows} ({options})"
+                by = f" by {', '.join(item.approvers)}" if item.approvers else ""
+                yield f"{indent}gate {item.id}{optional}{when}{by}:{shows} ({options})"
             case LoopData():
                 head = (
                     f"for each of {item.over}" if item.over else f"while {item.test[0]}" if item.test else ""

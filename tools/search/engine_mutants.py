@@ -39,6 +39,8 @@ BROKEN = (
     "evolve",
     "decisions",
     "checkpoints",
+    "requirements",
+    "run_checks",
     "loops",
     "paths/exits",
     "paths/jumps",
@@ -51,6 +53,8 @@ PROBED = (
     (("while", "approval"), Setting("session", "auto")),
     (("each-approval", "deploy"), Setting("execution", "user", "strict", "never-stop")),
     (("waiting", "gate"), Setting("navigation", "auto", "advisory")),
+    (("checked", "approvers"), Setting("gated", "client", "strict", "never-stop")),
+    (("each-reporting",), Setting("execution", "auto")),
 )
 STATES = 30
 SECONDS = 600

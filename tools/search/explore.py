@@ -20,7 +20,7 @@ from tools.search.adapter import Engine, Position, Sent, Setting, Surface
 from tools.search.alphabet import Move, alphabets
 from tools.search.oracle import ASKED, STRENGTH, USER, Oracle, Violation
 from tools.search.seen import Seen
-from tools.search.workflows import WorkflowData, larger, questions, spread, two_items
+from tools.search.workflows import WorkflowData, is_held_up, larger, spread, two_items
 
 DEPTH = 5
 WRITES = 2  # commands of a run that bring variables, at most
@@ -28,7 +28,7 @@ GUARD_REFUSED = "GUARD_REFUSED"
 MOST = 1000  # states of one workflow under one setting
 WHOLE = 100_000  # the same where it is searched to its end; far more than any has
 STRIDE = 37  # between the other settings of successive workflows, so that few of them mix all terms
-SMALL = frozenset(data.name for data in two_items() if any(questions(data)))
+SMALL = frozenset(data.name for data in two_items() if is_held_up(data))
 
 
 @dataclass(frozen=True)
@@ -183,7 +183,7 @@ def _after(engine: Engine, oracle: Oracle, node: Node, move: Move) -> tuple[Node
         return Node(node.position, node.seen, node.depth, node.writes, node, move), wrong
     if not sent.events and sent.position == node.position:
         return node, ()
-    seen, violations = oracle.read(node.seen, sent.events)
+    seen, violations = oracle.read(node.seen, sent.events, node.position.files)
     depth, writes = node.depth + (not move.by_user), node.writes + move.writes
     return Node(sent.position, seen, depth, writes, node, move), violations
 
@@ -252,7 +252,7 @@ def all_workflows(seed: int) -> Iterator[WorkflowData]:
     """Yield every workflow of two items in an order that the seed gives, then larger ones for ever."""
     random = Random(seed)
     for workflows in (two_items(), spread()):
-        listed = [data for data in workflows if any(questions(data))]
+        listed = [data for data in workflows if is_held_up(data)]
         random.shuffle(listed)
         yield from listed
     yield from larger(seed)

@@ -25,13 +25,14 @@ from interlock.core.run.outcomes import (
     NeedStep,
 )
 from interlock.core.run.output import Output
+from interlock.core.run.polls import Approver
 from interlock.core.run.questions import Question
 from tools.search.adapter import NOW, Engine, Position, Sent, Setting, answered, is_complete
 from tools.search.alphabet import AGENT, Move, claims, gates, honest_output
 from tools.search.compiled import compiled
 from tools.search.oracle import Oracle, Violation
 from tools.search.seen import Seen
-from tools.search.workflows import END, START, StepData, WorkflowData
+from tools.search.workflows import APPROVERS, END, START, GateData, StepData, WorkflowData
 
 MOST_CALLS = 60
 GOES_ON = ("yes", "on", "done", "proceed", "approve")
@@ -86,7 +87,7 @@ class _Walker:
         )
 
     def _learned(self, sent: Sent) -> Position:
-        self.seen, violations = self.oracle.read(self.seen, sent.events)
+        self.seen, violations = self.oracle.read(self.seen, sent.events, sent.position.files)
         self.violations += violations
         self.log.append(sent.events)
         self.refused = sent.refused
@@ -105,6 +106,14 @@ class _Walker:
             if question.digest not in self.position.decisions:
                 self.refused_once.add(question.id)
             label = f"user answers {question.text!r} with {option}"
+            if is_gate and any(gate.id == question.id and gate.approvers for gate in self._own_gates()):
+                if question.digest in self.position.decisions:
+                    continue
+                for name in APPROVERS[1:]:
+                    approver, shown = Approver(name), question.digest
+                    answer = c.Approve(policy, NOW, "console", approver, question.id, shown, option)
+                    self.send(f"{name} answers {question.text!r} with {option}", answer)
+                return True
             if is_gate and policy.exits == "claimed":
                 terms = self.setting.terms
                 self.send(label, c.ResolveCheckpoint(policy, NOW, terms, "console", question.id, option))
@@ -122,6 +131,9 @@ class _Walker:
         going_on = next((name for name in options if name in GOES_ON), options[0])
         other = next((name for name in options if name != going_on), going_on)
         return other if self.contrary and question.id not in self.refused_once else going_on
+
+    def _own_gates(self) -> Iterator[GateData]:
+        return (item for item in self.data.items() if isinstance(item, GateData))
 
     def _gates(self) -> Iterator[str]:
         activity = self.data.activity(self.position.state.activity)

@@ -23,6 +23,12 @@ anew) or sets, but by completing a step declared to set it and does not stand be
 pass; and no agent talks a question away by changing its condition after it was shown. A question that is
 asked again has no answer.
 
+A step with a check is done only after the check has passed for that very instance, on the files as they are
+now; a question that shows a check is put and answered with its result on these files. Only the server writes
+results. A gate with approvers is decided by two different people of its list who chose the same option. A
+person and a seat have one answer, the newest; who started the run has none, nor a stand-in of theirs. Other
+words ask everybody again.
+
 What options of required gates set and nobody else supplies is never the agent's, from the start of the run
 on; nor are the names that a loop sets for each round, while the run is in it.
 
@@ -41,6 +47,9 @@ from tools.search.declared import decided_only, open_exits, passed_by
 from tools.search.seen import Instance, Owner, Seen, Showing
 from tools.search.workflows import (
     DEFAULTS,
+    ENOUGH,
+    SHOWN_CHECK,
+    STARTER,
     TYPES,
     LoopData,
     QuestionData,
@@ -79,6 +88,12 @@ def root_of(path: str) -> str:
     return path.partition(".")[0]
 
 
+def written(key: Instance) -> str:
+    """Return an instance as events name it."""
+    rounds = "/".join(f"{loop}@{number}" for loop, number in key[0])
+    return f"{rounds}::{key[1]}" if rounds else key[1]
+
+
 class Oracle:
     """Reads the events of one workflow's runs."""
 
@@ -90,9 +105,12 @@ class Oracle:
         self.loops = {item.id: item for item in data.items() if isinstance(item, LoopData)}
         self.decided_only = decided_only(data)
 
-    def read(self, seen: Seen, events: Sequence[Event]) -> tuple[Seen, list[Violation]]:
-        """Learn the events of one command, and return what is wrong with them."""
-        reading = _Reading(self, seen, events)
+    def read(self, seen: Seen, events: Sequence[Event], files: str = "") -> tuple[Seen, list[Violation]]:
+        """Learn the events of one command, and return what is wrong with them.
+
+        `files` is the digest of the project's files while it was decided.
+        """
+        reading = _Reading(self, seen, events, files)
         for index, event in enumerate(events):
             reading.learn(index, event)
         return reading.seen, reading.violations
@@ -101,7 +119,8 @@ class Oracle:
 class _Reading:
     """The events of one command while they are read."""
 
-    def __init__(self, oracle: Oracle, seen: Seen, events: Sequence[Event]) -> None:
+    def __init__(self, oracle: Oracle, seen: Seen, events: Sequence[Event], files: str) -> None:
+        self.files = files
         self.oracle, self.data, self.seen = oracle, oracle.data, seen.copied()
         self.completed = {at: it["step"] for at, it in enumerate(events) if it["kind"] == "step_completed"}
         self.gaps = [event for event in events if event["kind"] == "gap_recorded"]
@@ -134,6 +153,11 @@ class _Reading:
             case "question_declined":
                 if key := self.instance(self.oracle.questions[event["gate"]]):
                     seen.declined[key] = event["channel"]
+            case "approval_given":
+                self.approve(event)
+            case "check_ran":
+                seen.ran[event["key"]] = event.get("passed", False), event["tree_after"]
+                seen.checked = True
             case "gate_resolved":
                 self.answer(index, event)
             case "gate_passed" if event["because"] == "advisory":
@@ -148,19 +172,24 @@ class _Reading:
                 self.ask_anew(loop=event["loop"])
             case "loop_left":
                 self.leave_loop(self.oracle.loops[event["loop"]])
-            case "gap_recorded":
-                is_users = event["category"] == "user_only_dependency" and event["severity"] == "critical"
-                seen.gaps = (*seen.gaps, "user" if is_users else event["severity"])
-                seen.disclosed |= {event.get("key", "")}
-            case "gap_resolved":
-                wrong = seen.gaps[event["gap"] - 1] == "user" and event.get("channel") not in USER
-                self.judge("gap-closed", wrong, "an agent closed the gap of a decision without the user")
+            case "gap_recorded" | "gap_resolved":
+                self.learn_gap(event)
             case "run_completed":
                 seen.status = event["status"]
                 for text in sorted(seen.missed):
                     self.judge("complete", seen.status == "complete", f"{text}, and the run is complete")
         for name, value in (event.get("restores", {}) | event.get("sets", {})).items():
             self.write(name, value)
+
+    def learn_gap(self, event: Event) -> None:
+        seen = self.seen
+        if event["kind"] == "gap_recorded":
+            is_users = event["category"] == "user_only_dependency" and event["severity"] == "critical"
+            seen.gaps = (*seen.gaps, "user" if is_users else event["severity"])
+            seen.disclosed |= {event.get("key", "")}
+            return
+        wrong = seen.gaps[event["gap"] - 1] == "user" and event.get("channel") not in USER
+        self.judge("gap-closed", wrong, "an agent closed the gap of a decision without the user")
 
     def start(self, event: Event) -> None:
         self.seen.mode = event["preferences"].get("autonomy", "guided")
@@ -205,6 +234,8 @@ class _Reading:
 
     def lacks(self, path: str) -> bool:
         """Say whether nobody has set what a path names, or said by null that it is not known."""
+        if path == SHOWN_CHECK:
+            return False  # a check that has not run is shown so
         return self.value(path) is None and self.seen.variables.get(root_of(path), "") is not None
 
     def holds(self, test: Test | None) -> bool:
@@ -223,11 +254,14 @@ class _Reading:
         key = self.instance(question)
         if question is None or key is None:
             return
+        self.judge_result(question, event["question"])
         unset = sorted(filter(self.lacks, question.shows))
         lacks = bool(unset) and not self.is_gap(event["key"], unset)
         self.judge("whole", lacks, f"{question.id} was shown without {', '.join(unset)}")
         before = self.seen.shown.get(key)
         bent = before is not None and before.bent and not self.holds(question.when)
+        if before is not None and before.digest != event["shown"]:
+            self.seen.polls.pop(key, None)
         self.seen.shown[key] = Showing(event["shown"], event["at"], bent)
 
     def is_gap(self, key: str, unset: Sequence[str]) -> bool:
@@ -246,6 +280,9 @@ class _Reading:
         # In never-stop mode the agent decides without the user, under every policy; a form is the user's
         # where the policy takes forms, as in the other modes (rule 27).
         accepted = channel in CHANNELS[seen.policy] and (seen.mode != NEVER_STOP or channel != "agent")
+        accepted = self.is_agreed(question, key, event) if question.approvers else accepted
+        if event["how"] in ("chosen", "auto_advanced"):
+            self.judge_result(question, event["question"])
         if not accepted and not self.server_answers(event, question, shown):
             seen.weak[key] = channel
             if seen.mode == NEVER_STOP:
@@ -281,6 +318,34 @@ class _Reading:
         owned = question.sets | (known - lacking)
         for name in owned if accepted and event.get("option") not in HOLDS else ():
             seen.owners[name], self.fresh[name] = Owner(question.id, key, name in sets), index
+
+    def approve(self, event: Event) -> None:
+        """Take the answer of one of the people who decide a gate."""
+        question, approval = self.oracle.questions[event["gate"]], event["approval"]
+        key, by, seat = self.instance(question), approval["by"], approval["seat"]
+        wrong = STARTER in (by, seat) or seat not in question.approvers or approval["channel"] not in USER
+        self.judge("approver", wrong, f"{by} answered {question.id} for {seat}")
+        shown = self.seen.shown.get(key) if key is not None else None
+        unshown = shown is None or shown.digest != event["shown"]
+        self.judge("unshown", unshown, f"{by} answered {question.id}, which was not shown so")
+        if key is not None and not wrong:
+            others = (it for it in self.seen.polls.get(key, ()) if it[0] != by and it[1] != seat)
+            self.seen.polls[key] = (*others, (by, seat, approval["option"]))
+
+    def is_agreed(self, question: QuestionData, key: Instance, event: Event) -> bool:
+        """Say whether approvers have decided a gate; whoever else does so does not count."""
+        if event["channel"] != "approvers":
+            return False
+        agree = [by for by, _, option in self.seen.polls.get(key, ()) if option == event["option"]]
+        text = f"{question.id} was decided by {len(agree)} of {ENOUGH} people"
+        self.judge("quorum", len(agree) < ENOUGH, text)
+        return len(agree) >= ENOUGH
+
+    def judge_result(self, question: QuestionData, text: str) -> None:
+        """Judge whether the result that a question shows is of the files as they are."""
+        if SHOWN_CHECK in question.shows and self.seen.checked:
+            is_of_these = f"on files {self.files[7:15]}" in text
+            self.judge("stale", not is_of_these, f"{question.id} shows a check of other files: {text}")
 
     def lead_away(self, question: QuestionData, event: Event) -> None:
         """Remember the target of an answer that counts: it waives what stands after its gate."""
@@ -323,6 +388,7 @@ class _Reading:
     def judge_writer(self, name: str, value: Any, event: Event) -> None:
         """Judge whether what an agent has changed is the agent's."""
         root, text = root_of(name), f"{name} = {value!r} is not the agent's"
+        self.judge("reserved", root == root_of(SHOWN_CHECK), f"{text}: only the server writes it")
         owner = self.seen.owners.get(root)
         if owner is not None:
             wrong = not self.may_set(root, owner, event)
@@ -371,6 +437,14 @@ class _Reading:
             seen.answers.pop((seen.rounds, placed.step.confirmation_id), None)
         if is_done and placed.step.asks:
             self.judge_due((seen.rounds, placed.step.input_id))
+        if is_done and placed.step.checked:
+            key = written((seen.rounds, step_id))
+            wrong = seen.ran.get(key) != (True, self.files)
+            if wrong and seen.mode == NEVER_STOP:
+                told = any(it.get("key") == key and it["severity"] == "critical" for it in self.gaps)
+                self.judge("undisclosed", not told, f"{key} is done without its check, and no gap says so")
+            else:
+                self.judge("unchecked", wrong, f"{key} is done, and its check has not passed for it")
 
     def end_pass(self, up_to: float = float("inf")) -> None:
         """Judge what stands directly in the body that the run is in, up to a place."""
@@ -401,14 +475,13 @@ class _Reading:
 
     def is_disclosed(self, key: Instance) -> bool:
         """Say whether a gap names the instance, or the step that asks."""
-        rounds = "/".join(f"{loop}@{number}" for loop, number in key[0])
         steps = (
             it.step
             for it in self.oracle.steps.values()
             if key[1] in (it.step.input_id, it.step.confirmation_id)
         )
         names = (key[1], *(step.id for step in steps))
-        return any((f"{rounds}::{name}" if rounds else name) in self.seen.disclosed for name in names)
+        return any(written((key[0], name)) in self.seen.disclosed for name in names)
 
     def leave_loop(self, loop: LoopData) -> None:
         """Judge the last round, and whether another was due."""
@@ -441,7 +514,7 @@ class _Reading:
         self.ask_anew(activity=activity)
         seen.activity, seen.trail, seen.away = activity, seen.trail | {activity}, ("", "")
         seen.rounds, seen.totals, seen.done = (), (), frozenset()
-        seen.shown, seen.answers, seen.weak = {}, {}, {}
+        seen.shown, seen.answers, seen.weak, seen.ran, seen.polls = {}, {}, {}, {}, {}
 
     def leave(self, to: str) -> None:
         """Judge every body that the run is in, the loops that it did not come to, and where it goes."""

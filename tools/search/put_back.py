@@ -29,7 +29,10 @@ SECONDS = 600
 
 @dataclass(frozen=True)
 class PutBack:
-    """A change of one text in one module, where it shows, and the rule that it breaks."""
+    """A change of one text in one module, where it shows, and the rule that it breaks.
+
+    `unseen` says why the guard cannot see it.
+    """
 
     name: str
     module: str
@@ -39,6 +42,7 @@ class PutBack:
     setting: Setting
     rule: str
     shape: str = "one"
+    unseen: str = ""
 
     def source(self) -> str:
         """Return the module with the change."""
@@ -249,6 +253,62 @@ EXCEPTIONS = (
         Setting("execution"),
         "round",
     ),
+    PutBack(
+        "a check's result serves another step, after an edit",
+        "engine/requirements.py",
+        "    ran, unchecked = checks_of(plan, step, key, scope, checked)\n",
+        "    ran, unchecked = checks_of(plan, step, key, scope, checked)\n"
+        "    unchecked = () if state.checks else unchecked\n",
+        "checked+checked",
+        Setting("execution"),
+        "unchecked",
+    ),
+    PutBack(
+        "a check's result is shown after an edit",
+        "engine/run_checks.py",
+        "if name in fresh or last is None or (event.key, last.definition) in known:",
+        "if name in fresh or last is not None or (event.key, last.definition) in known:",
+        "each-reporting",
+        Setting("execution"),
+        "stale",
+        unseen="the core does not read files",
+    ),
+    PutBack(
+        "an approval by who started the run counts",
+        "run/polls.py",
+        "if rule.not_by_starter and starter in (approver.name, holder.name):",
+        "if rule.not_by_starter and starter is None:",
+        "approvers",
+        Setting("session"),
+        "approver",
+    ),
+    PutBack(
+        "a stand-in of who started the run counts",
+        "run/polls.py",
+        "if rule.not_by_starter and starter in (approver.name, holder.name):",
+        "if rule.not_by_starter and starter == approver.name:",
+        "approvers",
+        Setting("execution"),
+        "approver",
+    ),
+    PutBack(
+        "one person counts twice",
+        "run/polls.py",
+        "others = (each for each in self.approvals if approval.seat != each.seat and approval.by != each.by)",
+        "others = self.approvals",
+        "approvers",
+        Setting("session"),
+        "quorum",
+    ),
+    PutBack(
+        "a gate with approvers is anybody's",
+        "engine/decisions.py",
+        'return decision.channel == "approvers"',
+        "return True",
+        "approvers",
+        Setting("gated", "agent"),
+        "channel",
+    ),
 )
 
 
@@ -304,8 +364,9 @@ def main() -> None:
     for case in EXCEPTIONS:
         off, on = put_back(case, guarded=False), put_back(case, guarded=True)
         found, held = found + bool(off.broken), held + (not on.broken)
-        wrong += not off.broken or bool(on.broken)
-        print(f"{off!s:24}{'no' if on.broken else 'yes':16}{case.rule:14}{case.name}", flush=True)
+        wrong += not off.broken or bool(on.broken) is not bool(case.unseen)
+        is_held = case.unseen or ("no" if on.broken else "yes")
+        print(f"{off!s:24}{is_held:16}{case.rule:14}{case.name}", flush=True)
     print(f"put back: {len(EXCEPTIONS)} exceptions, found {found}, held by the guard {held}")
     sys.exit(bool(wrong))
 

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 Rounds: TypeAlias = tuple[tuple[str, int], ...]
+Checked: TypeAlias = tuple[bool, str]  # whether it passed, and on which files
+Approval: TypeAlias = tuple[str, str, str]  # by whom, for whom, which option
 Instance: TypeAlias = tuple[Rounds, str]  # in the current visit
 
 
@@ -35,7 +37,9 @@ class Seen:
 
     `done` are the steps and loops of this visit, `weak` the answers by a channel that does not count, `away`
     the gate whose option leads out of the activity, with its target. `answered` are the questions of the
-    whole run, `missed` what was passed by where the terms allow it.
+    whole run, `missed` what was passed by where the terms allow it. `checked` says that a check has run,
+    `ran` are the results for steps of this visit, with the files that they were run on; `polls` is what
+    approvers have answered: who, for whom, which option.
     """
 
     mode: str = "guided"
@@ -57,6 +61,9 @@ class Seen:
     missed: frozenset[str] = frozenset()
     gaps: tuple[str, ...] = ()
     disclosed: frozenset[str] = frozenset()
+    checked: bool = False
+    ran: dict[str, Checked] = field(default_factory=dict)
+    polls: dict[Instance, tuple[Approval, ...]] = field(default_factory=dict)
     status: str = ""
 
     def key(self) -> str:

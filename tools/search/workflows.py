@@ -21,7 +21,7 @@ Test: TypeAlias = tuple[str, Any]  # a variable, and the value that it must equa
 class StepData:
     """A step; `asks` is what only the user can give, `mentions` a variable that its text forbids to set.
 
-    A count is a number, a value anything.
+    A count is a number, a value anything. `checked` says that the server runs the check CHECK for it.
     """
 
     id: str
@@ -32,6 +32,7 @@ class StepData:
     sets: tuple[str, ...] = ()
     mentions: str = ""
     when: Test | None = None
+    checked: bool = False
 
     @property
     def confirmation_id(self) -> str:
@@ -51,7 +52,10 @@ class OptionData:
 
 @dataclass(frozen=True)
 class GateData:
-    """A gate; `waits_ms` makes it non-blocking: its first option counts after that time."""
+    """A gate; `waits_ms` makes it non-blocking: its first option counts after that time.
+
+    `approvers` decide it, if there are any: two of them, and not who started the run.
+    """
 
     id: str
     options: tuple[OptionData, ...]
@@ -60,6 +64,7 @@ class GateData:
     when: Test | None = None
     before: str | None = None
     waits_ms: int | None = None
+    approvers: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -115,6 +120,12 @@ class WorkflowData:
         return (item for activity in self.activities for item in flat(activity.items))
 
 
+CHECK = "tests"  # the check that the server runs for steps
+SHOWN_CHECK = f"checks.{CHECK}"
+STARTER = "ann"
+APPROVERS = (STARTER, "bob", "cy")
+ENOUGH = 2  # approvers who must agree
+
 TYPES = {
     "target": "string",
     "approved": "boolean",
@@ -164,6 +175,7 @@ class QuestionData:
     when: Test | None = None
     required: bool = True
     waits_ms: int | None = None
+    approvers: tuple[str, ...] = ()
     options: Mapping[str, OptionData] = field(default_factory=dict)
 
 
@@ -182,6 +194,11 @@ def placed_steps(data: WorkflowData) -> Iterator[PlacedStep]:
     for place, (activity, loops, item) in enumerate(_places(data)):
         if isinstance(item, StepData):
             yield PlacedStep(item, activity, loops, place)
+
+
+def is_held_up(data: WorkflowData) -> bool:
+    """Say whether anything in a workflow asks or checks."""
+    return any(questions(data)) or any(placed.step.checked for placed in placed_steps(data))
 
 
 def questions(data: WorkflowData) -> Iterator[QuestionData]:
@@ -214,6 +231,7 @@ def questions(data: WorkflowData) -> Iterator[QuestionData]:
                     item.when,
                     item.required,
                     item.waits_ms,
+                    item.approvers,
                     {option.id: option for option in item.options},
                 )
 
@@ -260,9 +278,18 @@ KINDS: dict[str, ItemData] = {
     "listing": GateData("g", YES_NO, ("places",)),
     "away": GateData("g", AWAY),
     "waiting": GateData("g", PLAIN, waits_ms=1000),
+    "approvers": GateData("g", YES_NO, ("target",), approvers=APPROVERS),
+    "checked": StepData("s", checked=True),
     "each": LoopData("l", (GateData("g", PLAIN, ("item",)),), over="places", item="item"),
     "each-step": LoopData("l", (StepData("s"), GateData("g", PLAIN, ("item",))), over="places", item="item"),
     "each-approval": LoopData("l", (StepData("s", asks="approval"),), over="places", item="item"),
+    "each-checked": LoopData("l", (StepData("s", checked=True),), over="places", item="item"),
+    "each-reporting": LoopData(
+        "l", (StepData("s", checked=True), GateData("g", PLAIN, (SHOWN_CHECK,))), over="parts", item="item"
+    ),
+    "each-approvers": LoopData(
+        "l", (GateData("g", PLAIN, ("item",), approvers=APPROVERS),), over="places", item="item"
+    ),
     "each-plain": LoopData("l", (StepData("s"),), over="places", item="item"),
     "while": LoopData("l", (StepData("s"), GateData("g", AGAIN)), test=("again", True)),
     "while-after": LoopData("l", (GateData("g", AGAIN), StepData("s")), test=("again", True)),

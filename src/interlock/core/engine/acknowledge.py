@@ -360,7 +360,7 @@ def _answer_gate(
         confirms=need.confirms,
         brings=ack.variables,
     )
-    gaps = consequences(answer) or undecided_gap(draft.state, answer, need.confirms)
+    gaps = consequences(answer) or undecided_gap(draft.state, answer, need.confirms, need.gate)
     draft.record(answer, *gaps)
     draft.take(ack.variables)
     return draft.decided()

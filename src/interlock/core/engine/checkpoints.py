@@ -192,7 +192,7 @@ def resolve_checkpoint(plan: Plan, state: RunState, command: ResolveCheckpoint) 
         resumable=bool(_agent_of(draft.state, need.key)),
         brings=command.variables,
     )
-    draft.record(event, *undecided_gap(draft.state, event, found.confirms))
+    draft.record(event, *undecided_gap(draft.state, event, found.confirms, found.gate))
     draft.take(command.variables)
     return draft.decided()
 

@@ -172,9 +172,13 @@ def given(state: RunState, need: UserInput) -> Json:
     return None if used and is_spent else state.variables.get(key)
 
 
-def undecided_gap(state: RunState, answer: e.GateResolved, confirms: Step | None) -> Iterator[e.GapRecorded]:
-    """Record a gap where never-stop mode decides without the user (rule 27)."""
+def undecided_gap(
+    state: RunState, answer: e.GateResolved, confirms: Step | None, gate: Gate | None = None
+) -> Iterator[e.GapRecorded]:
+    """Record a gap where never-stop mode decides without the user, or a gate's approvers (rule 27)."""
     is_the_users_own = is_at_least(answer.channel, "user" if state.policy == "user" else "client")
+    if gate is not None and gate.decide is not None:
+        is_the_users_own = answer.channel == "approvers"
     if not state.preferences.never_stops or is_the_users_own or answer.option is None:
         return
     severity: Severity = "info" if confirms else "critical"

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from interlock.core.definition.workflow import Approvers, Gate
 from interlock.core.guard.hearing import I1, I2, I3, Hearing, Verdict
 from interlock.core.run import events as e
 from interlock.core.run.channels import is_at_least
+from interlock.core.run.polls import ApproverAnswer
 
 
 def _rule(hearing: Hearing, key: str) -> Approvers | None:
@@ -56,12 +59,25 @@ def decided(hearing: Hearing, event: e.GateResolved, gate: Gate | None) -> Verdi
             yield I3(f"'{event.key}' is decided by approvers, and names none")
         return
     if event.channel != "approvers":
-        if event.channel not in ("server", "time") and not hearing.audit.applied.never_stops:
+        if event.channel in ("server", "time"):
+            return
+        if hearing.audit.applied.never_stops:
+            yield from hearing.needs_gap("needs_user_choice", event.key)
+        else:
             yield I3(f"'{event.channel}' answered '{event.key}', which its approvers decide")
         return
-    agreeing = [
-        approval for approval in hearing.audit.poll(event.key).approvals if approval.option == event.option
-    ]
-    people, seats = {approval.by for approval in agreeing}, {approval.seat for approval in agreeing}
-    if min(len(people), len(seats)) < rule.at_least:
-        yield I3(f"'{event.key}' is decided by {len(people)} of {rule.at_least} approvers")
+    agreeing = [it for it in _newest(hearing.audit.poll(event.key).approvals) if it.option == event.option]
+    if len(agreeing) < rule.at_least:
+        yield I3(f"'{event.key}' is decided by {len(agreeing)} of {rule.at_least} approvers")
+
+
+def _newest(approvals: Sequence[ApproverAnswer]) -> list[ApproverAnswer]:
+    """Return the answers that count: the newest of each person and of each seat.
+
+    The poll keeps no others; whoever counts must not rely on that.
+    """
+    counted: list[ApproverAnswer] = []
+    for approval in approvals:
+        others = (it for it in counted if it.by != approval.by and it.seat != approval.seat)
+        counted = [*others, approval]
+    return counted

@@ -1,7 +1,8 @@
-"""The rules of docs/rules.md: numbered in order, and every number that code, tests and pages cite exists."""
+"""The rules of docs/rules.md: numbered in order, cited where they exist, and each promise held by a test."""
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,6 +15,10 @@ FOLDERS = ("src", "tests", "docs", "bench")
 SUFFIXES = {".py", ".md", ".json", ".toon", ".yaml", ".yml", ".txt", ".mjs"}
 PAGE = (ROOT / "docs" / "rules.md").read_text("utf-8")
 
+TESTS = (ROOT / "docs" / "rules-tests.md").read_text("utf-8")
+
+_POINT = re.compile(r"^(?:- |\d\. )(.+?)(?=\n(?:- |\d\. |\n)|\Z)", re.MULTILINE | re.DOTALL)
+_ROW = re.compile(r"^\| \[([^]]+)\]\(rules\.md#rule-([^)]+)\) \| (.+?) \| (`.+`) \|$", re.MULTILINE)
 _TITLE = re.compile(r'^<a id="rule-([^"]+)"></a>\*\*([^ ]+)\. .+?\.\*\*', re.MULTILINE | re.DOTALL)
 _GAP = r"(?:[ \t]+|[ \t]*\n[ \t#]*)"  # a citation may go on in the next line of a comment
 _NUMBER = r"\d+[a-z]?\b(?!\.\d)"
@@ -94,3 +99,35 @@ def test_every_rule_has_an_anchor_and_a_title() -> None:
     rules = _TITLE.findall(PAGE)
     assert all(anchor == number for anchor, number in rules)
     assert len(rules) == PAGE.count("<a id=") == len(re.findall(r"\*\*\d+[a-z]?\. ", PAGE))
+
+
+def promises() -> dict[str, str]:
+    """Return the promises by number, as in 26 and 26.3: the title of a rule, the first words of a point."""
+    promised: dict[str, str] = {}
+    for rule in re.split(r'(?=<a id="rule-)', PAGE)[1:]:
+        text = rule.partition("\n## ")[0]
+        titled = re.match(r'<a id="rule-([^"]+)"></a>\*\*[^ ]+ (.+?)\*\*', text, re.DOTALL)
+        assert titled is not None, text
+        promised[titled[1]] = " ".join(titled[2].split())
+        for at, point in enumerate(_POINT.findall(text), 1):
+            promised[f"{titled[1]}.{at}"] = " ".join(point.replace("**", "").split()[:8])
+    return promised
+
+
+def test_every_promise_of_the_rules_names_its_tests() -> None:
+    rows = _ROW.findall(TESTS)
+    assert {number: words for number, _, words, _ in rows} == promises()
+    assert all(number.partition(".")[0] == anchor for number, anchor, _, _ in rows)
+    assert len(rows) == len(TESTS.splitlines()) - 7, "a row cannot be read"
+
+
+def test_every_test_that_a_promise_names_is_there() -> None:
+    named = set(re.findall(r"`([^`]+)::([^`]+)`", "".join(tests for *_, tests in _ROW.findall(TESTS))))
+    trees = {file: ast.parse((ROOT / "tests" / file).read_text("utf-8")) for file, _ in named}
+    there = {
+        (file, node.name)
+        for file, tree in trees.items()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.FunctionDef) and node.name.startswith("test_")
+    }
+    assert named - there == set()

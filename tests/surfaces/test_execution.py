@@ -328,6 +328,18 @@ def test_every_first_continue_succeeds(agent: Agent) -> None:
         assert agent.ack()["pending"]["stepId"] == "second"
 
 
+def test_what_comes_with_an_acknowledgement_counts_from_the_next_step_on(bench: Bench) -> None:
+    """Rule 12: the node says what is acknowledged, whatever the call makes of its condition."""
+    deep = {"var": "deep", "equals": True}
+    bench.write(workflow(*steps("look", "dig", runCondition=deep), *steps("last")))
+    agent = bench.agent()
+    assert agent.start("test.flow", deep=True)["pending"]["stepId"] == "look"
+    acknowledged = agent.ack("seen", deep=False)
+    assert acknowledged["pending"]["stepId"] == "last"
+    agent.call("continue_workflow", stateToken=acknowledged["stateToken"])
+    assert "seen" in agent.text, "the step is done, although its condition is false now"
+
+
 def test_a_gate_is_a_pending_step_that_needs_the_users_decision(bench: Bench) -> None:
     yes = {"id": "yes", "label": "Yes", "effect": {"setVariable": {"agreed": True}}}
     bench.write(workflow(*steps("first"), gate("go-on", yes, "no"), *steps("last")))

@@ -13,6 +13,7 @@ import argparse
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
@@ -150,7 +151,7 @@ def _by_session_count(kind: str, stores: Iterator[Grown]) -> Lines:
     for grown in stores:
         ledger = grown.agent.ledger
         catch_up(ledger.store, ledger.pins)
-        resume = median(milliseconds(lambda ledger=ledger: find(ledger, QUERY)) for _ in range(ROUNDS))
+        resume = median(milliseconds(partial(find, ledger, QUERY)) for _ in range(ROUNDS))
         cost = _cost(grown.agent, grown.bare, grown.server)
         print(f"{grown.count:20,} {cost} {resume:7.2f}", flush=True)
         steps.append((grown.count, cost.advance))
@@ -161,9 +162,7 @@ def _by_session_count(kind: str, stores: Iterator[Grown]) -> Lines:
 def _cost(agent: Agent, bare: Callable[[], object], server: int | None = None) -> Cost:
     commits = [milliseconds(bare) for _ in range(SAMPLE)]
     own, served = process_time(), cpu_of(server)
-    steps = [
-        milliseconds(lambda number=number: agent.ack(f"notes of step {number}")) for number in range(SAMPLE)
-    ]
+    steps = [milliseconds(partial(agent.ack, f"notes of step {number}")) for number in range(SAMPLE)]
     own, served = process_time() - own, cpu_of(server) - served
     here = agent.last
     looks = [milliseconds(lambda: agent.look(here)) for _ in range(ROUNDS)]

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from time import thread_time
 from typing import ParamSpec, TypeVar
+from unittest.mock import patch
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 
@@ -16,6 +17,8 @@ from bench.figures import Figure
 from interlock.authoring.library import Library
 from interlock.authoring.sources.sources import Source
 from interlock.core.engine import decide
+from interlock.core.guard.audit import learned
+from interlock.core.guard.inspection import inspect
 from interlock.ledger.ledger import Ledger
 from interlock.ledger.log import projection
 from interlock.ledger.settings import Settings
@@ -66,9 +69,9 @@ def figures(folder: Path) -> Iterator[Figure]:
 @contextmanager
 def timed_guard() -> Iterator[Timer]:
     """Time the guard where it is called."""
-    timer, inspect, learned = Timer(), decide.inspect, projection.learned
-    decide.inspect, projection.learned = timer.around(inspect), timer.around(learned)
-    try:
+    timer = Timer()
+    with (
+        patch.object(decide, "inspect", timer.around(inspect)),
+        patch.object(projection, "learned", timer.around(learned)),
+    ):
         yield timer
-    finally:
-        decide.inspect, projection.learned = inspect, learned

@@ -11,6 +11,7 @@ import argparse
 import http.client
 import subprocess
 import sys
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -108,7 +109,7 @@ def measure(data: Path, steps: int, clients: int) -> None:
     echo = HttpProcess("bench.http", "--echo")
     try:
         idle = served.resident_megabytes()
-        walks = {
+        walks: dict[str, Callable[[], object]] = {
             "stdio advance": Walk(lambda tool, **more: stdio.call(tool, **more)["structuredContent"]).advance,
             "HTTP advance": Walk(HttpCaller(served.address).call).advance,
             "HTTP bare echo tool": partial(HttpCaller(echo.address).call, "echo", text="x"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from statistics import median
 
@@ -54,7 +55,7 @@ def figures(folder: Path, count: int) -> Iterator[Figure]:
         times = list[float]()
         for number in range(ROUNDS):
             agent.ack(f"Step {number}")  # so that the index does not know all
-            times.append(milliseconds(lambda query=query: find(ledger, query, CHECKOUT)))
+            times.append(milliseconds(partial(find, ledger, query, CHECKOUT)))
         medians[kind] = median(times)
     store.close()
     by_time = sorted(medians, key=lambda kind: medians[kind])

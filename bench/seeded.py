@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import random
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -81,7 +82,7 @@ def _models(ledger: Ledger, folder: Path, count: int) -> Iterator[str]:
     for number in range(count):
         at = NOW - (number * 200 // MODELS) * DAY
         project = _checkout(folder / f"repo{number % 20}", f"topic/{number}", f"{number:07x}" + "0" * 33)
-        ledger.settings, ledger.clock = Settings(project=project), lambda at=at: at
+        ledger.settings, ledger.clock = Settings(project=project), partial(int, at)
         yield _run(ExecutionSurface(ledger), chance, number)
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import argparse
 import socket
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, suppress
 from functools import partial
@@ -59,7 +59,9 @@ def hung_database(folder: Path) -> Iterator[Figure]:
             store = postgres.url.replace(f":{postgres.port}/", f":{network.port}/")
             flags = ("--store", store, "--workflows", str(folder / "workflows"), "--quiet")
             with serving(folder, *flags) as server:
-                calls = [partial(call, server, "start_workflow", workflowId="bench.long")] * CALLERS
+                calls: list[Callable[[], object]] = [
+                    partial(call, server, "start_workflow", workflowId="bench.long")
+                ] * CALLERS
                 calls += [partial(call, server, "resume_session", query="words")] * CALLERS
                 calls += [
                     partial(server.request, "GET", path) for path in ("/readyz", "/healthz", "/metrics")

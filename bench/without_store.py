@@ -62,7 +62,7 @@ def figures(folder: Path) -> Iterator[Figure]:
 
 def _batch(folder: Path, library: Library) -> float:
     """Return the milliseconds of an advance, from the arguments of the call to the reply."""
-    store = TimedStore(folder)
+    store: Any = TimedStore(folder)  # it has what a run needs of a store
     agent = Agent(ExecutionSurface(Ledger(store, Keys(folder), library, Settings())))
     agent.start("bench.long", goal="measure")
     for number in range(WARM_UP):

@@ -11,6 +11,7 @@ import sys
 import tempfile
 import time
 from pathlib import Path
+from typing import Literal
 
 from playwright.sync_api import Page, sync_playwright
 
@@ -19,7 +20,7 @@ from tools.console_seed import seed
 DOCS = Path(__file__).resolve().parents[1] / "docs" / "images" / "console"
 WIDTHS = {"wide": (1280, 800), "narrow": (390, 844)}
 NARROW = ("inbox", "runs", "story", "artifacts", "simulation")
-THEMES = ("light", "dark")
+THEMES: tuple[Literal["light", "dark"], ...] = ("light", "dark")
 
 
 def views(page: Page, address: str) -> dict[str, str]:

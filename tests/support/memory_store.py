@@ -468,7 +468,7 @@ class MemoryWriter(MemoryReader):
             self.tables.tombstones[session_id] = TombstoneRow(session_id, session.owner, removed_at, *head)
         self._forget(session_id)
         for rows in (self.tables.handles, self.tables.starts, self.tables.traces, self.tables.outbox):
-            table: dict[Any, Any] = rows  # type: ignore[assignment]
+            table: dict[Any, Any] = rows
             for key in [key for key, row in table.items() if row.session_id == session_id]:
                 del table[key]
 

@@ -6,6 +6,7 @@ They know nothing of how a call gets to a server: `send` does that, and raises L
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from random import Random
 from typing import Any
 
@@ -100,14 +101,12 @@ class WalkingClient(Caller):
             while self.run.newest[0] < len(self.run.items):
                 at, tokens = self.run.newest
                 if at == self.run.gate:
-                    self.until_answered(lambda tokens=tokens: self.ask(tokens))
+                    self.until_answered(partial(self.ask, tokens))
                     continue
                 note = f"{self.name}-{at}"
-                self.until_answered(lambda at=at, tokens=tokens, note=note: self.advance(at, tokens, note))
+                self.until_answered(partial(self.advance, at, tokens, note))
                 if self.chance.random() < 0.2:
-                    self.until_answered(
-                        lambda at=at, tokens=tokens, note=note: self.advance(at, tokens, note)
-                    )
+                    self.until_answered(partial(self.advance, at, tokens, note))
         except Refused:
             pass
         finally:

@@ -162,7 +162,8 @@ class SimulatedServers:
 
     def ledger(self) -> Ledger:
         """Return the ledger of another process."""
-        store: Any = ScheduledStore(MemoryStore(self.folder), self._scheduler)
+        memory: Any = MemoryStore(self.folder)  # it has what a run needs of a store
+        store: Any = ScheduledStore(memory, self._scheduler)
         library = Library([Source("configured", self.folder / "workflows")], compile_cache())
         settings = Settings(terms=Terms(decisions="user"))
         return Ledger(store, Keys(self.folder), library, settings, self._clock)

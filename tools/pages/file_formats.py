@@ -88,13 +88,19 @@ def pages() -> dict[str, str]:
     return {"format.md": "\n".join(line for source in lines for line in _expanded(source, lines)) + "\n"}
 
 
+def mapping(schema: Json) -> Mapping[str, Json]:
+    """Return a schema that is an object, as all of ours are."""
+    assert isinstance(schema, Mapping)
+    return schema
+
+
 def definitions() -> dict[str, Mapping[str, Json]]:
     """Return the definitions of all published schemas by name."""
     merged: dict[str, Mapping[str, Json]] = {}
     for schema in published().values():
         defined = schema["$defs"]
         assert isinstance(defined, Mapping)
-        merged |= defined
+        merged |= {name: mapping(each) for name, each in defined.items()}
     return merged
 
 
@@ -138,7 +144,7 @@ def _fields(definition: Mapping[str, Json]) -> Iterator[str]:
             "**required**" if name in required else _default(schema.get("default")),
             cell(str(schema["description"])),
         )
-        for name, schema in properties.items()
+        for name, schema in ((name, mapping(each)) for name, each in properties.items())
         if name != "$schema" and not (definition["title"] == "Condition" and name in STEP_WORDS)
     ]
     fields = table(("field", "type", "default", "meaning"), rows)

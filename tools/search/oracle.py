@@ -71,7 +71,13 @@ CHANNELS: Mapping[str, frozenset[str]] = {
     "agent": ASKED | {"agent"},
 }
 STRENGTH = {"server": 3, "agent": 0, "elicitation": 1, **dict.fromkeys(USER, 2)}  # a default still counts
-KINDS = {"boolean": bool, "number": (int, float), "string": str, "array": (list, tuple), "object": dict}
+KINDS: Mapping[str, type | tuple[type, ...]] = {
+    "boolean": bool,
+    "number": (int, float),
+    "string": str,
+    "array": (list, tuple),
+    "object": dict,
+}
 HOLDS = (None, "revise", "reject")  # answers that do not let the run go on, and none
 REPORTED = ("confirmation", "agent")  # a bare acknowledgement is the agent's answer, where that counts
 AGENTS = ("initial", "agent_delta", "child", "reask")

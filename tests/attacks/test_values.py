@@ -225,7 +225,7 @@ def test_a8_what_came_after_the_showing_is_not_what_the_user_decided_in_the_inbo
     (on_screen,) = agent.waiting("deploy")
     assert on_screen.message == "Deploy to «staging»?"
     talk_over(agent)
-    assert decide_question(agent.ledger, on_screen, "yes") is None
+    assert decide_question(agent.ledger, on_screen, "yes")
     agent.use_decision("deploy", "yes")
     agent.walk("prepare", ">ship", "send")
     assert agent.has_entered("ship")

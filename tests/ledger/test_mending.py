@@ -141,4 +141,4 @@ def test_a_damaged_text_of_a_pinned_workflow_is_told_and_taken_from_its_source(c
     assert refused.code == "TOKEN_WORKFLOW_HASH_MISMATCH"
     repaired(ledger, session_id)
     assert inspect(ledger.store, session_id, Pins()) is None
-    assert "Read me." in lead.tell("get_resource", resource_id="00").text
+    assert "Read me." in lead.tell("get_resource", resource_id="00", full=True).text

@@ -187,7 +187,7 @@ def test_the_users_recorded_decision_lets_the_agent_on(bench: Bench) -> None:
     agent = agent_at(bench, gate("which", "left", "right"), "guided", "user")
     agent.ack()
     (question,) = inbox(agent.ledger)
-    assert decide_question(agent.ledger, question, "right") is None
+    assert decide_question(agent.ledger, question, "right")
     assert agent.ack("done")["pending"]["stepId"] == "last"
     assert channels(agent) == ["cli"]
 

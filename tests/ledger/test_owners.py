@@ -111,7 +111,7 @@ def test_every_event_names_the_principal_of_its_command(tmp_path: Path) -> None:
     ledger = ada.ledger
     set_session_mode(ledger, session_id, PRESETS["stop"], "cli")
     (question,) = inbox(ledger)
-    assert decide_question(ledger.of("ada", "eve"), question, "left") is None
+    assert decide_question(ledger.of("ada", "eve"), question, "left")
     ada.ack(at=ada.look())
     events = logged_events(ledger.store, session_id)
     assert {event.principal for event in events} == {"ada", "eve"}

@@ -231,7 +231,7 @@ class Attacker:
     def user_decides(self, gate: str, option: str) -> str:
         """The user answers in the inbox; return what was on the screen."""
         (question,) = self.waiting(gate)
-        assert decide_question(self.ledger, question, option) is None
+        assert decide_question(self.ledger, question, option)
         self.seen.append(question.message)
         return question.message
 

@@ -54,7 +54,7 @@ class Taken:
 
     def decide(self, option: str) -> None:
         (question,) = inbox(self.ledger)
-        assert decide_question(self.ledger, question, option) is None
+        assert decide_question(self.ledger, question, option)
 
     @property
     def is_chosen(self) -> bool:

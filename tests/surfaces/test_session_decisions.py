@@ -108,7 +108,7 @@ def test_the_user_s_answer_in_the_inbox_lets_the_worker_resume(bench: Bench) -> 
     worker.tell("yield_checkpoint", checkpoint_id="scope", variables={"goal": "bread"})
     (question,) = inbox(agent.ledger)
     assert question.message == "Is «bread» the goal?"
-    assert decide_question(agent.ledger, question, "skip") is None
+    assert decide_question(agent.ledger, question, "skip")
     assert worker.tell("resume_checkpoint").body["resolved_option"] == "skip"
     assert agent.go("finish").body["activity_id"] == "finish"
 

@@ -75,7 +75,7 @@ def test_under_policy_user_each_round_waits_in_the_inbox(bench: Bench) -> None:
         assert agent.ack(signed="approve")["kind"] == "blocked"
         (question,) = inbox(agent.ledger)
         assert question.message == f"Delete «{part}»?"
-        assert decide_question(agent.ledger, question, "approve") is None
+        assert decide_question(agent.ledger, question, "approve")
         assert agent.ack()["kind"] == kind
     assert agent.last["isComplete"]
 
@@ -144,7 +144,7 @@ def test_an_answer_in_the_inbox_serves_one_round_although_the_next_asks_the_same
     for _ in range(2):
         assert agent.go("__terminal__").code == "USER_MUST_DECIDE"
         (question,) = inbox(agent.ledger)
-        assert decide_question(agent.ledger, question, "approve") is None
+        assert decide_question(agent.ledger, question, "approve")
     assert agent.go("__terminal__").body["status"] == "completed"
 
 

@@ -46,7 +46,7 @@ def decide(bench: Bench, session: str, option: str) -> None:
     ledger = bench.ledger()
     try:
         question = next(item for item in inbox(ledger) if item.session_id == session)
-        assert decide_question(ledger, question, option) is None
+        assert decide_question(ledger, question, option)
     finally:
         ledger.store.close()
 

@@ -207,7 +207,7 @@ def session_status(reading: WholeSession) -> SessionStatus:
 
 def _run_status(reading: WholeSession, run: RunRow) -> RunStatus:
     session = reading.session
-    tip = reading.positions.store.load(session.session_id, node=tip_of(session, run))
+    tip = reading.positions.load(session.session_id, node=tip_of(session, run))
     assert tip is not None
     assert tip.node is not None, "a run has a tip"
     state = state_of(tip.node, tip.mode)

@@ -19,7 +19,7 @@ from tools.console_seed import seed
 
 DOCS = Path(__file__).resolve().parents[1] / "docs" / "images" / "console"
 WIDTHS = {"wide": (1280, 800), "narrow": (390, 844)}
-NARROW = ("inbox", "runs", "story", "artifacts", "simulation")
+NARROW = ("inbox", "question", "checks", "runs", "story", "artifacts", "simulation")
 THEMES: tuple[Literal["light", "dark"], ...] = ("light", "dark")
 
 
@@ -28,10 +28,14 @@ def views(page: Page, address: str) -> dict[str, str]:
     runs = page.request.get(f"{address}/console/runs.json").json()["lines"]
     ref = {line["title"]: line["ref"] for line in runs}
     forked, blocked = ref["Shorten the cold start"], ref["Show the branch in the status line"]
+    checked = next(line["ref"] for line in runs if line["workflowId"] == "team.release")
     page.goto(f"{address}/console/sessions/{forked}")
     compare = page.get_by_role("link", name="Compare the branches").get_attribute("href") or ""
     return {
         "inbox": "inbox",
+        "question": "inbox?order=newest",
+        "checks": "workflows/team.release/checks",
+        "checked": f"sessions/{checked}",
         "runs": "runs",
         "story": f"sessions/{forked}",
         "blocked": f"sessions/{blocked}",
@@ -57,6 +61,7 @@ def take(target: Path, only: str) -> None:
         data = Path(folder)
         seed(data, time.time_ns() // 1_000_000)
         command = [sys.executable, "-m", "interlock", "console", "--no-open", "--data-dir", str(data)]
+        command += ["--project", str(data / "shop")]
         with subprocess.Popen(
             command, stderr=subprocess.PIPE, text=True, env={**os.environ, "HOME": folder}
         ) as server:
@@ -97,6 +102,7 @@ def photograph(entrance: str, target: Path, only: str) -> None:
                     page.get_by_role("heading", level=1).or_(page.get_by_role("alert")).first.wait_for()
                     page.get_by_role("status", name="Loading").wait_for(state="detached")
                     page.get_by_text("live", exact=True).wait_for()
+                    page.locator("fieldset:disabled").wait_for(state="detached")  # a question settles first
                     page.screenshot(path=target / f"{name}-{width}-{theme}.png")
                 context.close()
         browser.close()

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from interlock.authoring.library import BUNDLED, Library
+from interlock.authoring.library import BUNDLED, Library, Loaded, Source
 from interlock.core.run.preferences import PRESETS
+from interlock.ledger.decisions.trust import give_trust, trustable
 from interlock.ledger.ledger import Ledger
 from interlock.ledger.settings import Settings
 from interlock.ledger.tokens.keyring import Keys
 from interlock.store.sqlite.store import open_store
-from interlock.surfaces.call import Call, Client, Reply
+from interlock.surfaces.call import Call, Client, Outcome, Reply, Wait
 from interlock.surfaces.execution import ExecutionSurface
 from interlock.surfaces.tool import call_tool
 
@@ -46,6 +48,7 @@ PLAN = """Read the failing run and the code around it.
 REPORT = {
     "kind": "wr.verification_report",
     "verdict": "pass",
+    "summary": "A hundred runs of the login test and the whole suite pass.",
     "checks": [
         {"name": "login test, 100 runs", "result": "pass", "evidence": "100 passed in 4 min 12 s"},
         {"name": "whole suite", "result": "pass", "evidence": "1,204 passed"},
@@ -90,11 +93,46 @@ FOUND = {
 }
 
 
-# What the steps of the small task set for others to show.
+# What steps of the small task and of the refactoring set.
 DECLARED: Mapping[str, Mapping[str, Any]] = {
     "agree": {"acceptance": ["The suite passes a hundred times in a row"]},
     "check-result": {"checked": "pass"},
+    "name-pain": {"route": "full"},
 }
+
+
+# A project of the person whose console it is: the server runs its tests, and would build its package.
+RELEASE = """
+id: team.release
+name: Release
+version: 1.0.0
+description: Make a change, have the server run the tests, and publish it once somebody has looked.
+variables:
+  - { name: release, type: string, description: With which release it is published }
+steps:
+  - id: change
+    title: Make the change
+    prompt: Make the change, and have the tests pass.
+    checks: [{ id: tests, run: python3 -m unittest -v, timeout: 120 }, style]
+  - type: gate
+    id: review
+    name: Review the change
+    message: "The tests: {{checks.tests}}. Shall it be published?"
+    options:
+      - { id: now, label: Publish, effect: { setVariable: { release: this one } } }
+      - { id: later, label: Publish later, effect: { setVariable: { release: the next } } }
+  - id: publish
+    title: Publish
+    prompt: "Publish it with this release: {{release}}."
+    checks: [{ id: package, run: python3 -m build, expect: { files: [dist] } }]
+"""
+TESTS = """import unittest
+
+
+class Invoices(unittest.TestCase):
+    def test_are_rounded_once(self):
+        self.assertEqual(round(1.005 * 3, 2), {expected})
+"""
 
 
 class SeededAgent:
@@ -107,12 +145,16 @@ class SeededAgent:
 
     def call(self, tool: str, **arguments: Any) -> dict[str, Any]:
         self._times[0] += 3 * MINUTE
-        reply = call_tool(self._surface, tool, arguments, Call(Client("demo-agent", "1.0.0")))
+        while isinstance(reply := self._outcome(tool, arguments), Wait):
+            time.sleep(0.1)
         assert isinstance(reply, Reply)
         assert not reply.is_error, reply.text
         raw = reply.structured
         self.last = msgspec.json.decode(bytes(raw)) if isinstance(raw, msgspec.Raw) else dict(raw or {})
         return self.last
+
+    def _outcome(self, tool: str, arguments: Mapping[str, Any]) -> Outcome:
+        return call_tool(self._surface, tool, arguments, Call(Client("demo-agent", "1.0.0")))
 
     def start(self, goal: str, workflow: str = TASK) -> dict[str, Any]:
         return self.call("start_workflow", workflowId=workflow, context={"goal": goal})
@@ -137,6 +179,15 @@ class SeededAgent:
         self.ack("Checked on a slow machine too.", REPORT)
         return before
 
+    def trust(self, workflow: str, check: str, folder: Path) -> None:
+        """Let the server run a check, as its user does at a terminal."""
+        ledger = self._surface.ledger
+        loaded = ledger.library.load(workflow)
+        assert isinstance(loaded, Loaded), loaded
+        for shown in trustable(ledger, loaded.workflow, folder):
+            if shown.check.id == check:
+                give_trust(ledger, shown, folder, "cli")
+
     def rest(self) -> None:
         """Do what a server does while nobody waits for an answer."""
         self._surface.idle()
@@ -145,11 +196,13 @@ class SeededAgent:
 def seed(folder: Path, now: int) -> None:
     """Make the sessions, the newest of them a few minutes before `now`."""
     times = [now]
-    library = Library([BUNDLED], folder / "cache")
+    project = make_project(folder)
+    library = Library([BUNDLED, Source("project", project / ".interlock" / "workflows")], folder / "cache")
 
     def agent(before: int, mode: str | None = None) -> SeededAgent:
         times[0] = now - before
-        settings = Settings(PRESETS[mode or "guided"], mode is not None)  # type: ignore[index]
+        preferences, folders = PRESETS[mode or "guided"], {"local": project}  # type: ignore[index]
+        settings = Settings(preferences, mode is not None, check_folders=folders)
         return SeededAgent(Ledger(store, Keys(folder), library, settings, lambda: times[0]), times)
 
     store = open_store(folder)
@@ -182,10 +235,28 @@ def seed(folder: Path, now: int) -> None:
     waiting = agent(25 * MINUTE)
     waiting.to_gate(GOALS[0])
     waiting.rest()
+    released = agent(9 * MINUTE)
+    released.trust("team.release", "tests", project)
+    released.start(GOALS[6], "team.release")
+    released.ack("Invoices are rounded once now; all tests pass.")
+    write_tests(project, 3.01)
+    released.ack("Mended the test, which rounded each line.")
     store.close()
 
 
-if __name__ == "__main__":
-    import time
+def make_project(folder: Path) -> Path:
+    """Make a folder with a workflow of its own, and with a test that fails."""
+    project = folder / "shop"
+    workflows = project / ".interlock" / "workflows"
+    workflows.mkdir(parents=True)
+    (workflows / "release.yaml").write_text(RELEASE)
+    write_tests(project, 3.03)
+    return project
 
+
+def write_tests(project: Path, expected: float) -> None:
+    (project / "test_invoices.py").write_text(TESTS.format(expected=expected))
+
+
+if __name__ == "__main__":
     seed(Path(sys.argv[1]), time.time_ns() // 1_000_000)

@@ -54,7 +54,7 @@ function Place({ file, line }: { file: string; line: number | null }) {
 
 function Table<Row>({ label, columns, rows }: { label: string; columns: [string, (row: Row) => ReactNode][]; rows: Row[] }) {
   return (
-    <div className="scroll" tabIndex={0} role="region" aria-label={label}>
+    <div className="scroll stacked" tabIndex={0} role="region" aria-label={label}>
       <table>
         <thead>
           <tr>
@@ -69,7 +69,9 @@ function Table<Row>({ label, columns, rows }: { label: string; columns: [string,
           {rows.map((row, index) => (
             <tr key={index}>
               {columns.map(([name, cell]) => (
-                <td key={name}>{cell(row)}</td>
+                <td key={name} data-label={name}>
+                  <div>{cell(row)}</div>
+                </td>
               ))}
             </tr>
           ))}

@@ -60,13 +60,17 @@ function Ran({ check }: { check: ShownCheck }) {
         </p>
       )}
       {check.output && (
-        <details open={!check.passed}>
+        <details open={!check.passed} onToggle={(event) => showEnd(event.currentTarget.querySelector("pre"))}>
           <summary>End of its output</summary>
-          <pre className="output" tabIndex={0}>
+          <pre className="output" tabIndex={0} ref={showEnd}>
             {visible(check.output)}
           </pre>
         </details>
       )}
     </>
   );
+}
+
+function showEnd(output: HTMLPreElement | null): void {
+  if (output) output.scrollTop = output.scrollHeight;
 }

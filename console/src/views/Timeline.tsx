@@ -94,7 +94,9 @@ export function Timeline({ timeline }: { timeline: RunTimeline }) {
         ))}
         {timeline.checks.length > 0 && (
           <li>
-            <span className="name">Checks, run by the server</span>
+            <span className="name" title="Checks, run by the server">
+              Checks
+            </span>
             <div className="track">
               {timeline.checks.map((check, index) => {
                 const text = `${check.id}: ${check.passed ? "passed" : "not passed"}, ${check.outcome}, ${duration(check.end - check.start)}`;
@@ -102,7 +104,7 @@ export function Timeline({ timeline }: { timeline: RunTimeline }) {
                   <Link
                     key={index}
                     to={withQuery(route, { tab: null, at: String(check.node) })}
-                    className={`bar-of check ${check.passed ? "passed" : "failed"}`}
+                    className={`bar-of ${check.passed ? "check-passed" : "check-failed"}`}
                     aria-label={text}
                     title={text}
                     style={{ left: share(check.start - timeline.start), width: `max(5px, ${share(check.end - check.start)})` }}

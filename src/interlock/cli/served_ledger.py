@@ -25,15 +25,10 @@ from interlock.cli.compose import ConfiguredBackend
 from interlock.cli.config import BadConfig, Config, without_password
 from interlock.console.console import Console
 from interlock.console.health import DoctorLine, DoctorReport, HealthFact, SettingLine
+from interlock.console.inbox_pages import WaitingQuestions
 from interlock.core.principals import LOCAL, Principal
 from interlock.core.run.surface_policy import SurfaceName
-from interlock.core.values import Json
-from interlock.ledger.decisions.inbox import (
-    AskedQuestion,
-    asking_sessions,
-    decide_question,
-    waiting_questions,
-)
+from interlock.ledger.decisions.inbox import AskedQuestion, decide_question
 from interlock.ledger.decisions.linked import answer_by_link, linked_question
 from interlock.ledger.decisions.substance import substance_of, substance_text
 from interlock.ledger.errors import LedgerError, error_of
@@ -44,7 +39,7 @@ from interlock.store.protocol import SessionFilter
 from interlock.surfaces.registry import SURFACES, build_surface
 from interlock.surfaces.tool import Surface
 from interlock.surfaces.warm_up import warm_up
-from interlock.transport.http.service import AnswerPage, InboxAnswer, Unavailable, Undecided
+from interlock.transport.http.service import AnswerPage, InboxAnswer, InboxSlice, Unavailable, Undecided
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -166,6 +161,7 @@ class ServedLedger:
         self._disabled = frozenset(config.disable_tools)
         self._ledger = ConfiguredBackend(config).ledger()
         self._ledger.settings = replace(self._ledger.settings, check_folders=check_folders(config))
+        self._waiting = WaitingQuestions(self._ledger)
         self.tokens = AccessTokens(config.folder)
         self._surface = lru_cache(MOST_SURFACES)(self._built)
         surfaces = [build_surface(name, OwnedBackend(self._ledger, LOCAL.name)) for name in SURFACES]
@@ -194,11 +190,10 @@ class ServedLedger:
         return [key.secret for key in self._ledger.keys.keyring().believed()]
 
     @unavailable_told
-    def inbox(self, principal: Principal) -> Json:
-        ledger = self._ledger.of(principal.name)
-        asking = asking_sessions(ledger, None if principal.decides else principal.name)
-        asked = waiting_questions(ledger, asking[::-1])
-        return {"questions": [{"owner": owner, **msgspec.to_builtins(each)} for owner, each in asked]}
+    def inbox(self, principal: Principal, after: str, limit: int) -> InboxSlice:
+        part = self._waiting.part(principal, after, limit)
+        listed = tuple({"owner": owner, **msgspec.to_builtins(each)} for owner, each in part.questions)
+        return InboxSlice(listed, part.total, part.counting, part.after)
 
     @unavailable_told
     def decide(self, principal: Principal, answer: InboxAnswer) -> Undecided | bool:

@@ -38,7 +38,8 @@ from interlock.ledger.queries.story import last_handed_in
 PAGE = 100
 MOST_ASKED_ABOUT = 500
 MOST_REMEMBERED = 50_000  # sessions, a line of about a kilobyte each
-EXAMINE_SECONDS = 1.0
+EXAMINE_SECONDS = 1.0  # a page of the console shows what is known, and asks again
+EXAMINE_ALL_SECONDS = 20.0  # a program wants all of it
 LONGEST_EXCERPT = 160
 HOUR = 3_600_000
 DUE = {"hour": HOUR, "day": 24 * HOUR}
@@ -118,6 +119,18 @@ class InboxQuestion(Shown, frozen=True):
     substance: Substance
 
 
+class InboxPart(Shown, frozen=True):
+    """Whole questions, oldest first, each with its owner, and how many wait in all. `counting`: maybe more.
+
+    `after` is where the next part begins, empty at the end.
+    """
+
+    questions: tuple[tuple[str, WaitingQuestion], ...]
+    total: int
+    counting: bool
+    after: str
+
+
 class InboxWanted(Struct, frozen=True):
     """Which lines to show. With `known` places it is these, whatever else has come."""
 
@@ -146,7 +159,7 @@ class WaitingQuestions:
 
     def page(self, principal: Principal, wanted: InboxWanted) -> InboxPage:
         """Return what a principal is asked: its own questions, and others' if it decides for others."""
-        lines, counting = self._lines(principal)
+        lines, counting = self._lines(principal, EXAMINE_SECONDS)
         matching = [line for line in lines if self._fits(line, wanted, principal.name)]
         matching.sort(key=lambda line: (line.since, line.place), reverse=wanted.order == "newest")
         equal = Counter(line.equal for line in matching)
@@ -173,6 +186,28 @@ class WaitingQuestions:
             can_decide=principal.decides,
         )
 
+    def part(self, principal: Principal, after: str, limit: int) -> InboxPart:
+        """Return so many questions after a mark; what comes or is answered meanwhile moves no other."""
+        lines, counting = self._lines(principal, EXAMINE_ALL_SECONDS)
+        later = sorted((line for line in lines if _mark(line) > after), key=_mark)
+        shown = later[:limit]
+        return InboxPart(
+            questions=tuple(self._whole(shown)),
+            total=len(lines),
+            counting=counting,
+            after=_mark(shown[-1]) if shown and (len(later) > limit or counting) else "",
+        )
+
+    def _whole(self, lines: Iterable[InboxLine]) -> Iterator[tuple[str, WaitingQuestion]]:
+        """Yield the questions of lines; one that was answered meanwhile is left out."""
+        for line in lines:
+            with self._ledger.store.reading() as reader:
+                session = reader.session(line.question.session_id)
+            asked = questions(self._ledger.of(line.owner), session) if session is not None else ()
+            place = (line.question.run_id, line.question.node, line.question.key)
+            found = (each for each in asked if (each.run_id, each.node, each.key) == place)
+            yield from ((line.owner, question) for question in found)
+
     def question(self, principal: Principal, session_id: str, place: str, shown: str) -> InboxQuestion:
         """Return the question at a place, or the one that was shown, with all that belongs to it."""
         owner = None if principal.decides else principal.name
@@ -186,12 +221,12 @@ class WaitingQuestions:
         message = "This question no longer waits: it was answered, or the run went on."
         raise LedgerError("NOT_FOUND", message, "The list shows what waits now.")
 
-    def _lines(self, principal: Principal) -> tuple[list[InboxLine], bool]:
+    def _lines(self, principal: Principal, seconds: float) -> tuple[list[InboxLine], bool]:
         """Return all lines that are known, and whether there is more to examine."""
         whose = None if principal.decides else principal.name
         asking = asking_sessions(self._ledger.of(principal.name), whose)
         unknown = [row for row in asking if not self._is_known(row)]
-        counting = bool(unknown) and not self._examine(unknown)
+        counting = bool(unknown) and not self._examine(unknown, seconds)
         known = (self._known.get(row.session_id, (b"", ())) for row in asking)
         lines = chain.from_iterable(lines for _, lines in known)
         return self._seen_by(principal, lines), counting
@@ -209,10 +244,10 @@ class WaitingQuestions:
     def _is_known(self, row: Asking) -> bool:
         return row.session_id in self._known and self._known[row.session_id][0] == row.head_digest
 
-    def _examine(self, asking: Sequence[Asking]) -> bool:
+    def _examine(self, asking: Sequence[Asking], seconds: float) -> bool:
         """Read what sessions ask until the time is over, one caller at a time; say whether all were read."""
-        ends = monotonic() + EXAMINE_SECONDS
-        if not self._examining.acquire(timeout=EXAMINE_SECONDS):
+        ends = monotonic() + seconds
+        if not self._examining.acquire(timeout=seconds):
             return False
         try:
             return self._examine_until(ends, [row for row in asking if not self._is_known(row)])
@@ -256,6 +291,11 @@ def wanted_lines(query: Mapping[str, str]) -> InboxWanted:
         if (text := texts.pop(name, "")).isascii() and text.isdigit() and len(text) < 16
     }
     return InboxWanted(**texts, **numbers)  # type: ignore[arg-type]
+
+
+def _mark(line: InboxLine) -> str:
+    """Return where a line stands among all, oldest first."""
+    return f"{line.since:015}.{line.place}"
 
 
 def first_of_each(lines: Iterable[InboxLine]) -> list[InboxLine]:

@@ -38,6 +38,18 @@ class Undecided(Struct, frozen=True):
     question: Json = None
 
 
+class InboxSlice(Struct, frozen=True):
+    """Some of the questions, oldest first, how many wait in all, and where the next ones begin.
+
+    While `counting`, there may be more than `total`.
+    """
+
+    questions: tuple[Json, ...]
+    total: int
+    counting: bool
+    after: str
+
+
 class AnswerPage(Struct, frozen=True):
     """What a person sees behind a link: the question with a button, or what became of it."""
 
@@ -70,7 +82,7 @@ class Service(Protocol):
     def secrets(self) -> Sequence[bytes]:
         """Return what seals the state of a call that waits for the user: the current secret first."""
 
-    def inbox(self, principal: Principal) -> Json:
+    def inbox(self, principal: Principal, after: str, limit: int) -> InboxSlice:
         """Return the questions that a principal may see: its own, and others' if it decides for others."""
 
     def decide(self, principal: Principal, answer: InboxAnswer) -> Undecided | bool:

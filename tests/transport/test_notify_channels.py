@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from email import message_from_string, policy
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -128,6 +129,7 @@ def test_an_unknown_kind_and_an_unknown_key_are_named(tmp_path: Path) -> None:
         channel(tmp_path, kind="slack", url="https://x.example", colour="red")
 
 
+@pytest.mark.skipif(find_spec("apprise") is not None, reason="apprise is installed")
 def test_apprise_is_named_where_it_is_missing() -> None:
     with pytest.raises(Undelivered, match="interlock"):
         Apprise("json://nowhere.invalid")(MESSAGE)

@@ -110,25 +110,25 @@ class AccessTokens:
 
     def set_group(self, name: str, members: Sequence[str]) -> None:
         """Say who belongs to a group; without members there is no such group any more."""
-        for each in (name, *members):
-            if not NAME.fullmatch(each) and each not in TAKEN:
-                raise InvalidPrincipal(
-                    f"'{each}' is not a name: use up to 64 of a-z, 0-9, '.', '_', '@', '-'"
-                )
+        _require_names(name, *members)
         with locked(self._lock()):
             file = self.read()
             if name in TAKEN or any(token.name == name for token in file.tokens):
                 raise InvalidPrincipal(f"'{name}' is a principal")
             others = {known: listed for known, listed in file.groups.items() if known != name}
-            self._write(groups={**others, name: tuple(members)} if members else others)
+            listed_once = tuple(dict.fromkeys(members))
+            self._write(groups={**others, name: listed_once} if members else others)
 
     def delegate(self, of: str, to: str, until: int, now: int) -> None:
         """Let one principal answer in another's place for a time; what has ended is forgotten."""
+        _require_names(of, to)
         if of == to:
             raise InvalidPrincipal("name two different principals")
         if group := next((name for name in (of, to) if name in self.read().groups), None):
             raise InvalidPrincipal(f"'{group}' is a group, and only a person has a seat; name its members")
         with locked(self._lock()):
+            if named := [name for name in (of, to) if name in self.read().groups]:
+                raise InvalidPrincipal(f"'{named[0]}' is a group; a delegation is between two people")
             current = (each for each in self.read().delegated if each.until > now and each.of != of)
             added = (Delegated(of, to, until),) if until > now else ()
             self._write(delegated=(*current, *added))
@@ -173,6 +173,12 @@ class AccessTokens:
 
     def _write(self, **changed: Any) -> None:
         replace_file(self.path, msgspec.json.encode(replace(self.read(), **changed)), durable=True)
+
+
+def _require_names(*names: str) -> None:
+    for name in names:
+        if name != LOCAL.name and (name in TAKEN or not NAME.fullmatch(name)):
+            raise InvalidPrincipal(f"'{name}' is not a name: use up to 64 of a-z, 0-9, '.', '_', '@', '-'")
 
 
 def _groups(file: PrincipalsFile, name: str) -> tuple[str, ...]:

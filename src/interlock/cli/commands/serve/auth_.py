@@ -87,7 +87,7 @@ def group(name: str, members: tuple[str, ...], data_dir: str | None) -> None:
         AccessTokens(config_of(data_dir).folder).set_group(name, members)
     except InvalidPrincipal as error:
         stop(USAGE, f"{error}. See `interlock auth --help`.")
-    say(f"{name}: {', '.join(members) or 'removed'}")
+    say(f"{name}: {', '.join(dict.fromkeys(members)) or 'removed'}")
 
 
 @command.command(epilog="Example: interlock auth groups")

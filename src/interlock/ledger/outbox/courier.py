@@ -57,7 +57,7 @@ class Sending:
         return self._running.locked()
 
     def wait(self) -> None:
-        """Wait for the answer of the channel; raise what went wrong, also that none came in time."""
+        """Wait for the channel's answer; raise what went wrong, or that there is none in time."""
         if not self._running.acquire(timeout=SEND_SECONDS):
             raise ChannelSilent(f"no whole answer within {SEND_SECONDS:g} seconds")
         self._running.release()

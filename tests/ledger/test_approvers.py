@@ -215,6 +215,9 @@ def test_the_option_for_the_end_of_the_time_is_taken_by_time(bench: Bench, surfa
     assert desk.passes(59) == ["opened"]
     assert desk.passes(1) == ["answered"]
     assert inbox(desk.agent.ledger) == ()
+    if surface == "execution":
+        desk.agent.call("continue_workflow", stateToken=desk.agent.tokens["stateToken"])
+        assert "Nobody has decided 'ship' in time, so it is: no" in desk.agent.text
     desk.agent.use_decision("ship", "no")
     assert [(option, channel) for option, channel, _ in desk.decided] == [("no", "time")]
 

@@ -156,7 +156,10 @@ def of_answers(
         if decision is not None:
             by = f"{decision.channel}, {decision.client}" if decision.client else decision.channel
             note = f", and says: {decision.note}" if decision.note else ""
-            yield Notice(USER_ANSWERED, f"The user has answered '{gate}': {decision.option} ({by}){note}")
+            answered = f"The user has answered '{gate}': {decision.option} ({by}){note}"
+            if decision.channel == "time":
+                answered = f"Nobody has decided '{gate}' in time, so it is: {decision.option}"
+            yield Notice(USER_ANSWERED, answered)
 
 
 def _remark_on(state: RunState, gate: str) -> str:

@@ -22,6 +22,17 @@ def test_a_setting_is_written_where_the_command_says_and_is_in_force(tmp_path: P
     assert shown["decisions"] == {"value": "user", "from": "user"}
 
 
+def test_a_link_to_the_file_stays_a_link(tmp_path: Path) -> None:
+    """The file may be kept among others that a person carries from machine to machine."""
+    kept = tmp_path / "dotfiles.toml"
+    kept.write_text('mode = "stop"\n')
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "config.toml").symlink_to(kept)
+    assert interlock(tmp_path / "data", "config", "set", "mode", "guided").code == 0
+    assert (tmp_path / "data" / "config.toml").is_symlink()
+    assert kept.read_text() == 'mode = "guided"\n'
+
+
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [

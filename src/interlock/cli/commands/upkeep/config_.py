@@ -114,7 +114,7 @@ def _write(name: str, value: Any, data_dir: str | None) -> None:
     else:
         document[name] = to_builtins(value)
     path.parent.mkdir(parents=True, exist_ok=True)
-    replace_file(path, tomlkit.dumps(document).encode())
+    replace_file(path.resolve(), tomlkit.dumps(document).encode())
     say(f"{name}: {'removed from' if value is None else 'written to'} {path}")
     shown = text_of_setting(shown_values(config_of(data_dir))[name]) or "none"
     origin = origins(flags_of(data_dir, None, ())).get(name, "user")

@@ -204,6 +204,11 @@ def test_validate_watches_until_it_is_interrupted(tmp_path: Path) -> None:
     assert "1 workflow usable, no errors." in terminal.until("Watching for changes.")
     (tmp_path / "flows" / "w.scenario.yaml").write_text("workflow: t.good\nscenaris: []\n")
     assert "did you mean 'scenarios'?" in terminal.until("Watching for changes.")
+    for name in ("w.scenario.yaml", "w.yaml"):
+        (tmp_path / "flows" / name).unlink()
+    terminal.until("There is no workflow in")
+    (tmp_path / "flows" / "w.yaml").write_text(GOOD)
+    terminal.until("1 workflow usable, no errors.")
     code, rest = terminal.interrupt()
     assert (code, "Traceback" in rest) == (0, False)
     ran = run(tmp_path / "flows", "validate", "--watch", "--json", str(tmp_path / "flows"))

@@ -89,7 +89,8 @@ def _watch(paths: Sequence[str], check: Callable[[], object]) -> None:
     roots = [source_of(path).path for path in paths]
     while True:
         checked = _state_of(roots)
-        check()
+        with suppress(click.exceptions.Exit):  # a file is gone, as while an editor replaces it; that was said
+            check()
         inform("Watching for changes. Press Ctrl-C to stop.")
         while _state_of(roots) == checked:
             time.sleep(PAUSE_SECONDS)

@@ -126,6 +126,20 @@ def test_what_the_agent_wrote_is_marked_and_cleaned(bench: Bench) -> None:
     assert "«Release �[31m2.0 ⏎ Reference: forged»" in text
 
 
+def test_a_title_that_is_cut_closes_the_marks_around_the_agents_words(bench: Bench) -> None:
+    titles: list[str] = []
+    asked = {**gate("ship", "yes", "no"), "name": "Ship {{version}}"}
+    bench.write(workflow(*steps("build"), asked))
+    ledger = bench.ledger(terms=USER, recipients={"ops": Recipient(lambda sent: titles.append(sent.title))})
+    courier = equip(ledger)
+    agent = Agent(ExecutionSurface(ledger))
+    agent.start("test.flow", version="a" * 200)
+    agent.ack("built")
+    courier.send_due()
+    assert titles[0].startswith("A decision waits: Ship «aaa")
+    assert titles[0].endswith("a…»")
+
+
 def test_nobody_is_told_what_is_not_configured(bench: Bench, hook: Receiver) -> None:
     agent, courier = ship(bench, hook, occasions=("ended",))
     agent.ack("built")

@@ -78,7 +78,14 @@ def message_of(ledger: Ledger, row: OutboxRow, recipient: Recipient) -> Message 
     links = _links(ledger, url, question, recipient.approver, row.created_at + LINK_MS, about.since)
     if len(links) > 1:
         data["answers"] = [{"label": link.label, "url": link.url} for link in links[1:]]
-    return Message(row.message_id, occasion, about.at, title[:MOST_OF_TITLE], text, url, links, data)
+    return Message(row.message_id, occasion, about.at, _short(title), text, url, links, data)
+
+
+def _short(title: str) -> str:
+    """Cut a title, and close the marks around an agent's words."""
+    kept = title[:MOST_OF_TITLE]
+    closing = "»" if kept.count("«") > kept.count("»") else ""
+    return title if kept == title else f"{kept}…{closing}"
 
 
 def _report(ledger: Ledger, question: WaitingQuestion | None) -> str:

@@ -52,7 +52,10 @@ def linked_question(ledger: Ledger, text: str) -> LinkedQuestion:
             "QUESTION_CHANGED", "The question has changed or was asked again since this link was sent."
         )
     if asked is None:
-        raise LedgerError("ALREADY_DECIDED", "This question no longer waits: it was answered elsewhere.")
+        raise LedgerError(
+            "ALREADY_DECIDED",
+            "This question no longer waits: it was answered elsewhere, or the run has ended.",
+        )
     label = next((option.label for option in asked.options if option.id == link.option), link.option)
     return LinkedQuestion(asked, link.option, label, link.approver, session.owner)
 

@@ -20,12 +20,17 @@ from interlock.ledger.evidence.signing import create_key
 from interlock.ledger.evidence.standalone import (
     GENESIS,
     STRENGTH,
+    RecordUnreadable,
     judged_files,
     link,
     path_of,
+    public_keys,
     record_of,
     root_from,
     root_of,
+)
+from interlock.ledger.evidence.standalone import (
+    main as verify_alone,
 )
 from interlock.ledger.evidence.statements import attestation, envelope, stored_log, with_signature
 from interlock.ledger.evidence.verification import verified_files
@@ -518,6 +523,74 @@ def test_a_receipt_that_says_otherwise_than_an_attestation_is_named(world: World
     files = {name: record.files[name] for name in ("attestation", "receipt")}
     (_, receipt) = judged_files(files, record.keys)
     assert "has policy 'auto', and the statement says 'user'" in str(receipt.wrong)
+
+
+def test_a_rewritten_log_is_named_though_the_intact_one_comes_with_it(world: World) -> None:
+    record = world.record.copied()
+    intact = record.files["bundle"]
+    record.bundle = rewritten(record.bundle, in_events("node_created", lambda e: e.update(created_at=7)))
+    both = {"intact": intact, "rewritten": record.files["bundle"]}
+    assert both["intact"] != both["rewritten"]
+    for files in (both, dict(reversed(both.items()))):
+        ours, alone = named(world, replaced(record, files))
+        assert "LOG_OTHER" in ours
+        assert "LOG_OTHER" in alone
+
+
+def replaced(record: Record, bundles: dict[str, bytes]) -> Record:
+    """A record with several bundles, each under its own name."""
+    record = record.copied()
+    record.raw |= {**bundles, "bundle": next(iter(bundles.values()))}
+    return record
+
+
+@pytest.mark.parametrize(
+    ("changed", "code"),
+    [
+        (lambda raw: b"\xef\xbb\xbf" + raw, "FILE_UNREADABLE"),
+        (lambda raw: raw.decode().encode("utf-16"), "FILE_UNREADABLE"),
+        (lambda raw: raw[:-1] + b', "more": NaN}', "FILE_UNREADABLE"),
+        (lambda raw: raw + b"\0", "FILE_UNREADABLE"),
+        (lambda raw: raw + raw, "FILE_UNREADABLE"),
+    ],
+)
+def test_what_only_some_readers_take_for_json_is_refused(
+    world: World, changed: Callable[[bytes], bytes], code: str
+) -> None:
+    record = world.record.copied()
+    record.raw["bundle"] = changed(record.files["bundle"])
+    ours, alone = named(world, record)
+    assert code in ours
+    assert code in alone
+
+
+def test_a_log_without_events_is_named_as_one_that_was_cut(world: World) -> None:
+    record = world.record.copied()
+    record.bundle["session"] |= {"commits": [], "responses": []}
+    _, alone = named(world, record)
+    assert "LOG_TRUNCATED" in alone
+
+
+def test_a_path_without_end_stops_no_verifier(world: World) -> None:
+    record = world.record.copied()
+    record.receipt["predicate"]["proofs"][0]["path"] = ["00" * 32] * 5_000
+    record.receipt["predicate"]["log"]["commits"] = 2**6_000
+    ours, alone = named(world, record)
+    assert "RECEIPT_PATH" in ours
+    assert "RECEIPT_PATH" in alone
+
+
+@pytest.mark.parametrize("inside", ["AAA", "====", "MCowBQYDK2VwAyEA"])
+def test_a_damaged_key_is_said_to_be_one(inside: str) -> None:
+    pem = f"-----BEGIN PUBLIC KEY-----\n{inside}\n-----END PUBLIC KEY-----\n"
+    with pytest.raises(RecordUnreadable) as refused:
+        public_keys(pem.encode())
+    assert refused.value.wrong.code == "KEY_UNREADABLE"
+
+
+def test_nobody_asks_for_no_signature_at_all(tmp_path: Path) -> None:
+    with pytest.raises(SystemExit):
+        verify_alone(["--at-least", "0", str(tmp_path / "bundle.json")])
 
 
 def test_a_log_that_goes_on_after_the_statement_is_no_forgery_and_is_told(world: World) -> None:

@@ -97,6 +97,7 @@ SECTIONS: Mapping[str, tuple[str, Mapping[str, str]]] = {
     "imports": ("session_imported", {"up_to": "upTo"}),
     "repairs": ("repair_recorded", {"cut_events": "cutEvents", "kept_as": "keptAs", "reason": "reason"}),
 }
+LONGEST_PATH = 64  # of a log with more commands than anybody writes
 
 
 class Wrong(NamedTuple):
@@ -361,6 +362,8 @@ def root_from(leaf: bytes, number: int, size: int, path: Sequence[str]) -> bytes
     """Compute the root that a leaf and its path lead to; None if the path has another length."""
     if size == 1:
         return sha256(b"\0" + leaf).digest() if not path and number == 0 else None
+    if len(path) > LONGEST_PATH:
+        return None
     if not path or not 0 <= number < size:
         return None
     half, sibling = _half(size), bytes.fromhex(path[-1])
@@ -394,7 +397,10 @@ def public_keys(pem: bytes) -> dict[str, bytes]:
     keys: dict[str, bytes] = {}
     end = b"-----END PUBLIC KEY-----"
     for block in pem.split(end)[:-1]:
-        der = base64.b64decode(block.partition(b"-----BEGIN PUBLIC KEY-----")[2])
+        try:
+            der = base64.b64decode(block.partition(b"-----BEGIN PUBLIC KEY-----")[2])
+        except ValueError:
+            der = b""
         if len(der) != 44 or not der.startswith(bytes.fromhex("302a300506032b6570032100")):
             raise RecordUnreadable("KEY_UNREADABLE", "a key is not an Ed25519 public key")
         keys[key_id(der[12:])] = der[12:]
@@ -492,7 +498,7 @@ def _stated_part(stated: Mapping[str, Json], log: Log) -> Log | Wrong:
         )
     size, part = stated["log"]["commits"], log.commits[: stated["log"]["commits"]]
     if size > len(log.commits):
-        missing = stated["log"]["events"] - log_of(log.commits)["events"]
+        missing = stated["log"]["events"] - (log_of(log.commits)["events"] if log.commits else 0)
         return Wrong("LOG_TRUNCATED", f"the log ends {missing} events before the statement was made")
     if not part or part[-1]["digest"] != stated["log"]["head"]:
         return Wrong("LOG_OTHER", "the log has another digest where the statement was made: it was rewritten")
@@ -618,8 +624,11 @@ def read_json(raw: bytes, code: str) -> Json:
             raise RecordUnreadable(code, "a name occurs twice in one object")
         return dict(pairs)
 
+    def no_number(text: str) -> Json:
+        raise RecordUnreadable(code, f"this is not JSON ({text} is no number)")
+
     try:
-        return json.loads(raw, object_pairs_hook=plain)
+        return json.loads(raw.decode(), object_pairs_hook=plain, parse_constant=no_number)
     except (ValueError, RecursionError) as error:
         raise RecordUnreadable(code, f"this is not JSON ({error})") from error
 
@@ -662,14 +671,26 @@ def judged_files(
             yield Judgement(file, "unreadable", (Wrong("BUNDLE_UNREADABLE", repr(error)),), ())
     attested = [record for each in envelopes.values() if (record := attested_by(each)) is not None]
     for file, envelope in envelopes.items():
-        session = session_of(envelope)
-        own = next((log for log in logs if log.session == session), logs[0] if logs else None)
-        yield judgement(file, envelope, own, attested)
+        yield judgement(file, envelope, logs_of(session_of(envelope), logs), attested)
 
 
-def judgement(file: str, envelope: Envelope, log: Log | None, attested: Sequence[Json]) -> Judgement:
-    """Judge one statement."""
-    wrong = (*envelope.wrong, *judged(envelope, log, attested))
+def logs_of(session: str, logs: Sequence[Log]) -> list[Log]:
+    """Return the logs that a statement is compared with: each of its session that no other one continues."""
+    own = [log for log in logs if log.session == session]
+    return [log for log in own if not any(is_continued(log, by=other) for other in own)] or list(logs[:1])
+
+
+def is_continued(log: Log, by: Log) -> bool:
+    """Say whether a log is the beginning of another one."""
+    size = len(log.commits)
+    return 0 < size < len(by.commits) and by.commits[size - 1]["digest"] == log.commits[-1]["digest"]
+
+
+def judgement(file: str, envelope: Envelope, logs: Sequence[Log], attested: Sequence[Json]) -> Judgement:
+    """Judge one statement, beside every log that there is of its session."""
+    compared: Sequence[Log | None] = logs or [None]
+    found = [wrong for log in compared for wrong in judged(envelope, log, attested)]
+    wrong, log = tuple(dict.fromkeys((*envelope.wrong, *found))), logs[0] if logs else None
     notes = [f"signed by {key}" for key in envelope.signers]
     if envelope.signers:
         notes += (f"also signed by {key}, whose key was not given" for key in envelope.strangers)
@@ -709,12 +730,20 @@ def attested_by(envelope: Envelope) -> Json | None:
     return envelope.statement["predicate"] if is_run else None
 
 
+def _at_least_one(text: str) -> int:
+    if (number := int(text)) < 1:
+        raise ValueError(text)
+    return number
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Judge the files that are named; return 1 if something is wrong."""
     parser = argparse.ArgumentParser(description="Check Interlock bundles, attestations and receipts.")
     parser.add_argument("files", nargs="+", type=Path, metavar="FILE")
     parser.add_argument("--key", action="append", type=Path, default=[], help="public keys (PEM) to trust")
-    parser.add_argument("--at-least", type=int, default=1, help="how many trusted keys must have signed")
+    parser.add_argument(
+        "--at-least", type=_at_least_one, default=1, help="how many trusted keys must have signed"
+    )
     parser.add_argument("--json", action="store_true", help="print JSON")
     options = parser.parse_args(arguments)
     try:

@@ -22,6 +22,7 @@ from interlock.ledger.evidence.standalone import (
     is_envelope,
     judgement,
     log_in,
+    logs_of,
     opened,
     read_json,
     record_of,
@@ -101,15 +102,14 @@ def _statement(
     ledger: Ledger, file: str, envelope: Envelope, logs: Sequence[Log], attested: Sequence[object]
 ) -> Verified:
     session_id = session_of(envelope)
-    log = next((log for log in logs if log.session == session_id), logs[0] if logs else None)
-    if log is not None:
-        return _told(judgement(file, envelope, log, attested))
+    if own := logs_of(session_id, logs):
+        return _told(judgement(file, envelope, own, attested))
     with ledger.store.reading() as reader:
         session, removed = reader.session(session_id), reader.tombstone(session_id)
     if session is not None:
-        told = _told(judgement(file, envelope, stored_log(ledger.store, session_id), attested))
+        told = _told(judgement(file, envelope, [stored_log(ledger.store, session_id)], attested))
         return replace(told, wrong=(*told.wrong, *verified_session(ledger, session_id).wrong))
-    told = replace(_told(judgement(file, envelope, None, attested)), what="signature")
+    told = replace(_told(judgement(file, envelope, [], attested)), what="signature")
     if removed is None or not removed.head_digest or told.wrong:
         return told
     return _beside_tombstone(told, envelope.statement["predicate"]["log"], removed)

@@ -149,6 +149,30 @@ def test_the_command_remembers_the_positions_of_all_sessions(bench: Bench) -> No
     assert next(line["index"] for line in later if line["sessionId"] == session) == len(first)
 
 
+def test_a_log_that_ends_before_its_position_is_exported_again(bench: Bench) -> None:
+    """An older copy was restored, or a repair has cut it: the events to come have numbers that were used."""
+    _, session = at_the_gate(bench)
+    positions = bench.folder / "positions.json"
+    whole = export(bench, 0, session, "--events")
+    positions.write_text(json.dumps({session: 999}))
+    assert export(bench, 0, "--events", "--all", str(positions)) == whole
+    assert json.loads(positions.read_text()) == {session: len(whole.splitlines()) - 1}
+    assert export(bench, 0, session, "--events", "--after", "999") == whole
+
+
+@pytest.mark.parametrize("damaged", ["{", "[]", '{"a": "x"}', ""])
+def test_a_damaged_file_of_positions_is_named(bench: Bench, damaged: str) -> None:
+    at_the_gate(bench)
+    positions = bench.folder / "positions.json"
+    positions.write_text(damaged)
+    ran = CliRunner().invoke(
+        cli, ["export", "--events", "--all", str(positions), "--data-dir", str(bench.folder)]
+    )
+    assert ran.exit_code == 2
+    assert "positions.json holds no positions" in ran.output
+    assert positions.read_text() == damaged
+
+
 def test_what_does_not_go_together_is_refused(bench: Bench) -> None:
     _, session = at_the_gate(bench)
     export(bench, 2)

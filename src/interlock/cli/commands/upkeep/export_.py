@@ -71,8 +71,7 @@ def command(
     if positions is not None and after is not None:
         stop(USAGE, "--all has its own positions; leave --after out.")
     if streamed is not None and positions is not None:
-        known = msgspec.json.decode(positions.read_bytes(), type=dict[str, int]) if positions.exists() else {}
-        known = _stream(ledger, streamed, _all_sessions(ledger, owner), known, output)
+        known = _stream(ledger, streamed, _all_sessions(ledger, owner), _positions(positions), output)
         replace_file(positions, msgspec.json.encode(known), durable=True)
     elif ref is not None:
         session = session_of(ledger, ref, owner)
@@ -119,6 +118,10 @@ def _stream(
             if log is None:
                 continue
             since = known.get(session_id, -1)
+            if since > log.position and log.log.whole:
+                cut = f"{session_id} ends with event {log.position}, before {since}"
+                inform(f"interlock: {cut}: it was restored or repaired, and is exported again.")
+                since = -1
             for line in log.events_after(since) if streamed == "events" else log.spans_after(since):
                 file.write(msgspec.json.encode(line) + b"\n")
             reached[session_id] = max(since, log.position)
@@ -128,6 +131,13 @@ def _stream(
                 )
         file.flush()
     return reached
+
+
+def _positions(file: Path) -> dict[str, int]:
+    try:
+        return msgspec.json.decode(file.read_bytes(), type=dict[str, int]) if file.exists() else {}
+    except msgspec.DecodeError:
+        stop(USAGE, f"{file} holds no positions. Name another file, or remove it to export everything again.")
 
 
 def _all_sessions(ledger: Ledger, owner: str) -> Iterator[str]:

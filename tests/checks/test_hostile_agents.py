@@ -100,12 +100,14 @@ def decide(option: str = "ok") -> dict[str, Any]:
 def test_a_real_run_shows_the_check_that_ran(project: Project) -> None:
     project.trust()
     with project.server() as server:
-        gate = server.ack(start(server), "Built.")
+        first, began = start(server), round(time.time() * 1000)
+        gate = server.ack(first, "Built.")
         assert "Tests: passed (run by the server on files " in gate["_text"]
         assert "-m pytest -q -p no:cacheprovider, exit 0)" in gate["_text"]
         assert "Close it." in server.ack(gate, output=decide())["_text"]
         (ran,) = project.checks(gate["session"]["sessionId"])
     assert (ran.passed, ran.exit, ran.ended, ran.trusted_by) == (True, 0, "exited", "cli:local")
+    assert began <= ran.at - ran.duration_ms
     assert "1 passed" in ran.output
     assert ran.tree_before == ran.tree_after
 

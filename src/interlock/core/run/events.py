@@ -244,9 +244,10 @@ class CapabilityObserved(RunEvent, frozen=True, tag="capability_observed"):
 class CheckRan(RunEvent, frozen=True, tag="check_ran"):
     """The server ran a check for a step, or again for a gate that shows it: `key` is the instance of either.
 
-    `definition` is the digest of what was run, and who trusted that is `trusted_by`. `output` is the end of
-    what it printed, `output_digest` that of the whole. `head` is the git commit, the trees are digests of the
-    project's files before and after. `folder` is within the project. `reason` says why it has not passed.
+    `definition` is the digest of what was run, and who trusted that is `trusted_by`. `at` is when it ended.
+    `output` is the end of what it printed, `output_digest` that of the whole. `head` is the git commit, the
+    trees are digests of the project's files before and after. `folder` is within the project. `reason` says
+    why it has not passed.
     """
 
     key: str

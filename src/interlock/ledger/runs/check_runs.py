@@ -44,7 +44,7 @@ def check_result(ledger: Ledger, position: Position, due: DueCheck, *, may_wait:
         return CheckResult(due, known)
 
     def work(is_cancelled: Callable[[], bool]) -> CheckRan:
-        return _ran(due, folder, given, ledger.clock(), is_cancelled)
+        return _ran(due, folder, given, ledger.clock, is_cancelled)
 
     ran = ledger.jobs.result(key, work, may_wait=may_wait)
     if ran is None and not may_wait:
@@ -53,7 +53,11 @@ def check_result(ledger: Ledger, position: Position, due: DueCheck, *, may_wait:
 
 
 def _ran(
-    due: DueCheck, folder: Path, given: GivenTrust, now: int, is_cancelled: Callable[[], bool]
+    due: DueCheck,
+    folder: Path,
+    given: GivenTrust,
+    clock: Callable[[], int],
+    is_cancelled: Callable[[], bool],
 ) -> CheckRan:
     """Run a check that the user has trusted, and look at the project's files before and after."""
     root = Path(os.path.realpath(folder))
@@ -61,7 +65,7 @@ def _ran(
     try:
         ended = run_command(due.check, root, is_cancelled)
     except NotStarted as refused:
-        return _event(due, now, reason=str(refused), trusted_by=given.named)
+        return _event(due, clock(), reason=str(refused), trusted_by=given.named)
     wrong = unexpected(due.check, ended, root)
     return CheckRan(
         key=due.key,
@@ -70,7 +74,7 @@ def _ran(
         argv=arguments_of(due.check.run),
         folder=due.check.folder,
         ended=ended.how,
-        at=now,
+        at=clock(),
         passed=ended.how == "exited" and not wrong,
         exit=ended.exit,
         duration_ms=ended.duration_ms,

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from interlock.authoring.diagnostics.diagnostic import Diagnostic
 from interlock.authoring.library import Library, Loaded
 from interlock.core.definition.workflow import Document, DocumentKind
+from interlock.core.run.surface_policy import NAVIGATION
 from interlock.core.values import Json
 from interlock.surfaces.call import Call, Outcome, Reply
 from interlock.surfaces.navigation import params as p
@@ -57,7 +58,7 @@ class Texts:
         loaded = self.library.load(params.workflow_id or META)
         if isinstance(loaded, Diagnostic):
             return not_loaded(loaded)
-        skill = Documents.of(loaded, self.library).skill(params.skill_id)
+        skill = Documents.of(loaded, self.library, NAVIGATION.name).skill(params.skill_id)
         if skill is None:
             known = [skill.ref for skill in _skills(loaded)]
             return not_found("SKILL_NOT_FOUND", f"Skill not found: {params.skill_id}", known)
@@ -118,7 +119,7 @@ class Texts:
         loaded = self.library.load(params.workflow_id)
         if isinstance(loaded, Diagnostic):
             return not_loaded(loaded)
-        document = Documents.of(loaded, self.library).find(kind, str(params.index))
+        document = Documents.of(loaded, self.library, NAVIGATION.name).find(kind, str(params.index))
         if document is None:
             known = [document.ref for document in _own_documents(loaded, kind)]
             text = f"{kind.capitalize()} not found: {params.index} in workflow {loaded.workflow.id}"

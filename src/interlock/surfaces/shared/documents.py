@@ -15,6 +15,7 @@ from interlock.authoring.compile.ids import DOTLESS, NAMESPACED
 from interlock.authoring.diagnostics.diagnostic import Diagnostic
 from interlock.authoring.library import BUNDLED, Library, Loaded
 from interlock.core.definition.workflow import Activity, Document, DocumentKind, Workflow
+from interlock.surfaces.shared.marked_texts import for_surface
 
 META = "meta"
 
@@ -28,16 +29,19 @@ class FoundDocument(Struct, frozen=True):
 
 
 class Documents:
-    """The documents of one workflow; those of others by name."""
+    """The documents of one workflow; those of others by name. Bundled ones are for one surface."""
 
-    def __init__(self, workflow: Workflow, text: Callable[[str], str], library: Library) -> None:
+    def __init__(
+        self, workflow: Workflow, text: Callable[[str], str], library: Library, surface: str
+    ) -> None:
         self.workflow = workflow
+        self.surface = surface
         self._text = text
         self._library = library
 
     @classmethod
-    def of(cls, loaded: Loaded, library: Library) -> Documents:
-        return cls(loaded.workflow, loaded.text, library)
+    def of(cls, loaded: Loaded, library: Library, surface: str) -> Documents:
+        return cls(loaded.workflow, loaded.text, library, surface)
 
     def own(self, kind: DocumentKind) -> list[Document]:
         """List what the workflow itself holds or borrows by name."""
@@ -47,7 +51,7 @@ class Documents:
         """Find a document by id or number, bare or as `workflow/ref`."""
         document = self._own_document(kind, ref)
         if document is not None:
-            return FoundDocument(document, self._text(document.digest), self.workflow.id)
+            return self._found(document, self._text(document.digest), self.workflow.id)
         owner, _, name = ref.rpartition("/")
         if owner == self.workflow.id:
             return self.find(kind, name)
@@ -58,10 +62,15 @@ class Documents:
             lender = library.load(owner)
             if isinstance(lender, Diagnostic):
                 continue
-            document = Documents.of(lender, library)._own_document(kind, name)
+            document = Documents.of(lender, library, self.surface)._own_document(kind, name)
             if document is not None:
-                return FoundDocument(document, lender.text(document.digest), lender.workflow.id)
+                return self._found(document, lender.text(document.digest), lender.workflow.id)
         return None
+
+    def _found(self, document: Document, text: str, owner: str) -> FoundDocument:
+        if document.digest in _bundled_digests():
+            text = for_surface(text, self.surface, is_toon=document.format == "toon")
+        return FoundDocument(document, text, owner)
 
     def skill(self, ref: str) -> FoundDocument | None:
         return self.find("skill", ref)
@@ -87,6 +96,17 @@ class Documents:
 def _bundled() -> Library:
     """What comes with the product, whatever a source has put in its place; compiled once a process."""
     return Library([BUNDLED])
+
+
+@cache
+def _bundled_digests() -> frozenset[str]:
+    """The texts of the bundled `meta`, whatever source they are found in."""
+    loaded = _bundled().load(META)
+    return (
+        frozenset(document.digest for document in loaded.workflow.documents)
+        if isinstance(loaded, Loaded)
+        else frozenset()
+    )
 
 
 def _matches(document: Document, ref: str) -> bool:

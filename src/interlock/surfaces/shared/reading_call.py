@@ -48,7 +48,7 @@ class ReadingCall(Struct, frozen=True):
     def documents(self) -> Documents:
         """The texts that the run is pinned to."""
         ledger = self.sessions.ledger
-        return Documents(self.workflow, ledger.text, ledger.library)
+        return Documents(self.workflow, ledger.text, ledger.library, self.sessions.policy.name)
 
     @property
     def approvers(self) -> Notices:

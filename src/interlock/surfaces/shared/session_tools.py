@@ -131,7 +131,7 @@ class SessionTools:
         loaded = self.ledger.library.load(META)
         if isinstance(loaded, Diagnostic):
             return ""
-        guide = Documents.of(loaded, self.ledger.library).resource("00")
+        guide = Documents.of(loaded, self.ledger.library, self.policy.name).resource("00")
         return guide.text if guide is not None else ""
 
     def start(

@@ -9,7 +9,6 @@ import msgspec
 from msgspec import Struct
 
 from interlock.core.values import Json
-from interlock.ledger.decoders import LazyDecoder
 
 Era = Literal["handshake", "modern"]
 
@@ -76,24 +75,6 @@ class Refused(Exception):
     def __init__(self, reply: Reply) -> None:
         super().__init__(reply.text)
         self.reply = reply
-
-
-class RecordedReply(Struct, frozen=True):
-    """A reply as it was recorded; its JSON is passed on unchanged, never decoded and encoded again."""
-
-    text: str
-    structured: msgspec.Raw = msgspec.Raw()
-    meta: Mapping[str, Json] = {}
-    is_error: bool = False
-
-
-_recorded = LazyDecoder(RecordedReply)
-
-
-def recorded_reply(body: bytes) -> Reply:
-    """Decode a recorded reply."""
-    recorded = _recorded.decode(body)
-    return Reply(recorded.text, recorded.structured or None, recorded.meta, recorded.is_error)
 
 
 class Elicit(Struct, frozen=True):

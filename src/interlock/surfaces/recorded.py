@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 import msgspec
+from msgspec import Struct
 
+from interlock.core.values import Json
+from interlock.ledger.decoders import LazyDecoder
 from interlock.ledger.repeatable import Repeatable, Replayed, start_key
 from interlock.ledger.runs.positions import Positions
-from interlock.surfaces.call import Reply, recorded_reply
+from interlock.surfaces.call import Reply
 from interlock.surfaces.strict_params import Params
 
 STARTED_BEFORE = (
@@ -16,6 +19,17 @@ STARTED_BEFORE = (
     "nothing was started now. For another start, send another requestId."
 )
 
+
+class RecordedReply(Struct, frozen=True):
+    """A reply as it was recorded; its JSON is passed on unchanged, never decoded and encoded again."""
+
+    text: str
+    structured: msgspec.Raw = msgspec.Raw()
+    meta: Mapping[str, Json] = {}
+    is_error: bool = False
+
+
+_recorded = LazyDecoder(RecordedReply)
 _encode = msgspec.json.Encoder().encode
 
 
@@ -26,7 +40,8 @@ def body_of(reply: Reply) -> bytes:
 
 def live(body: bytes, positions: Positions, handle: bytes, lines: Mapping[int, bytes]) -> Reply:
     """A recorded reply as it is sent, with the caller's tokens in its slots."""
-    return recorded_reply(positions.filled(body, handle, lines))
+    recorded = _recorded.decode(positions.filled(body, handle, lines))
+    return Reply(recorded.text, recorded.structured or None, recorded.meta, recorded.is_error)
 
 
 def repeatable(

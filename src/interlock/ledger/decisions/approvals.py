@@ -105,4 +105,5 @@ def of_approvers(plan: Plan, state: RunState) -> Iterator[Notice]:
 def disclosing_approvers(plan: Plan, state: RunState, outcome: AnyOutcome) -> AnyOutcome:
     """Return an outcome with how far the approvers of the question are that the run waits at then."""
     after = outcome.state if isinstance(outcome, Decided) else evolved(state, outcome.kept)
-    return replace(outcome, notices=outcome.notices.plus(of_approvers(plan, after)))
+    progress = tuple(of_approvers(plan, after))
+    return replace(outcome, notices=outcome.notices.plus(progress)) if progress else outcome

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cached_property
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -39,7 +40,7 @@ from interlock.ledger.runs.recap import Branches
 from interlock.store.protocol import LoadedRows, NodeRow, RunRow, SessionRow
 
 
-class Position(Struct, frozen=True):
+class Position(Struct, frozen=True, dict=True):
     """A run at one node. `handle` and `agent` are the caller's; without a caller they are empty.
 
     `recorded` is the node's own mode; that of `state` may be tighter in this process (rule 29). `audit` is
@@ -85,12 +86,12 @@ class Position(Struct, frozen=True):
         asked = questions_at(self.plan, asked_in, self.awaited) if self.decisions else ()
         return tuple(of_answers(self.state, asked, self.decisions))
 
-    @property
+    @cached_property
     def awaited(self) -> Awaited:
         """What the run waits for on the execution surface."""
         return awaited(self.plan, self.state, EXECUTION)
 
-    @property
+    @cached_property
     def pending(self) -> Awaited:
         """What the run waits for on its own surface, which people are shown."""
         return awaited(self.plan, self.state, POLICIES[self.run.surface])
@@ -145,7 +146,7 @@ class Position(Struct, frozen=True):
         return rows
 
 
-class View(Struct, frozen=True, kw_only=True):
+class View(Struct, frozen=True, kw_only=True, dict=True):
     """What a surface renders: a run at one node.
 
     `attempt` is the one to offer for the next advance, `note_attempt` the one for notes. `is_decided` says
@@ -169,7 +170,7 @@ class View(Struct, frozen=True, kw_only=True):
     is_decided: bool = False
     answered: Variables = {}
 
-    @property
+    @cached_property
     def told(self) -> RunState:
         """The state that texts are rendered with."""
         if not self.answered:

@@ -91,6 +91,7 @@ class SessionCall:
         self._policy = policy
         self.pointer = pointer
         self.position = position
+        self.state = position.state
         self.calling = calling
         self.request: Mapping[str, Json] = {}  # what a repeated call is known by, beside its tool
         self.beside: Json = None  # what else the call has sent, which a repeat does not read again
@@ -99,10 +100,6 @@ class SessionCall:
         self.agent = position.agent
         self.now = self._attempt.now
         self._kept = position.state
-
-    @property
-    def state(self) -> RunState:
-        return self.position.state
 
     @property
     def is_stale(self) -> bool:

@@ -373,7 +373,7 @@ def test_search_a_setter_before_its_gate_does_not_change_what_the_gate_decided(
     held(not agent.has_done("launch"), "launched although the user said no")
 
 
-NOWHERE = {"told": {}, "nowhere": {}}
+NOWHERE: dict[str, Any] = {"told": {}, "nowhere": {}}
 NO_ADDRESS = {"type": "simple", "variable": "address", "operator": "notExists"}
 PUBLISH = step(
     "publish",

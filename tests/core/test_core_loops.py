@@ -217,7 +217,7 @@ def test_the_names_of_an_outer_loop_hold_again_after_an_inner_one(policy: Surfac
     inner = loop("forEach", loop("for", id="innermost", count=2), id="inner", items="parts", item_var="part")
     outer = loop("forEach", inner, after, id="outer", items="files")
     story = given(one_activity(outer), policy).start(files=["a", "b"], parts=["x", "y"])
-    seen = []
+    seen: list[object] = []
     while not story.state.finished and len(seen) < 50:
         match story.awaited:
             case NeedLoop(loop=waiting):

@@ -21,7 +21,7 @@ INITIALIZE = {
     "capabilities": {},
     "clientInfo": {"name": "test-client", "version": "1"},
 }
-FORMS = {"elicitation": {"form": {}}}
+FORMS: dict[str, Any] = {"elicitation": {"form": {}}}
 
 
 class ServerGone(Exception):

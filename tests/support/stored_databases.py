@@ -6,7 +6,6 @@ A new migration comes with the databases of its version: PYTHONPATH=tests python
 from __future__ import annotations
 
 import subprocess
-import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from urllib.parse import quote
@@ -113,4 +112,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -112,7 +112,7 @@ class Story:
 
     def path(self, most: int = 100, **variables: Any) -> list[str]:
         """Acknowledge whatever comes until the end, and list what it was."""
-        seen = []
+        seen: list[str] = []
         while isinstance(self.awaited, NeedStep) and len(seen) < most:
             seen.append(self.pending)
             self.ack(**variables)

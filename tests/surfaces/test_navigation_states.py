@@ -214,7 +214,7 @@ def test_states_and_answers_stay_small_over_a_thousand_actions(client: Navigatio
     client.into_build()
     first = client.done("prepare")["state"]
     inside = client.loop(loop_items=[f"task {number}" for number in range(100)])
-    size, sizes = len(json.dumps(inside)), set()
+    size, sizes = len(json.dumps(inside)), set[int]()
     for _ in range(5):
         client.state = inside["state"]
         for _ in range(100):

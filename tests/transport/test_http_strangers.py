@@ -62,10 +62,10 @@ def deployment(
         else:
             require_postgres()
             url = shared_server().in_schema(f"strangers_{uuid4().hex[:8]}")
-            servers = [
+            first, second = (
                 running.enter_context(serving(bench.folder, *arguments, "--store", url)) for _ in range(2)
-            ]
-            yield Deployment(bench, *servers, tokens, url)
+            )
+            yield Deployment(bench, first, second, tokens, url)
 
 
 class Held(Struct):

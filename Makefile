@@ -27,7 +27,7 @@ lint: ready
 bench: ready
 	@$(BIN)/python -m bench
 
-# The long figures: laws searched at random, kills, crashes of PostgreSQL, histories, mixed load, disk faults, byte flips, search, mutants, growth; two hours.
+# The long figures: laws searched at random, kills, crashes of PostgreSQL, histories, mixed load, disk faults, byte flips, search, mutants, sampled mutants, growth; hours.
 proof: ready
 	@$(BIN)/python -m tools.proof
 

@@ -95,6 +95,13 @@ PARTS = {
         "The promises of the store are broken one by one; the tests notice each.",
         ("tools.mutants",),
     ),
+    "sample": Part(
+        "Sampled mutants",
+        "Sixty conditions of core and ledger, chosen by chance, are turned around one at a time; the quick\n"
+        "tests must notice at least 56. A run that was stopped goes on with the same seed:\n"
+        "`python -m tools.sampled_mutants --seed N`.",
+        ("tools.sampled_mutants", "--seed", "{seed}"),
+    ),
     "growth": Part(
         "Growth",
         "What a step costs, in milliseconds, after many steps of its run and beside many stored sessions.",

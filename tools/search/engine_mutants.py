@@ -77,6 +77,12 @@ class EngineMutant:
 def engine_mutants(module: str) -> Iterator[EngineMutant]:
     """Yield a module's mutants, in order."""
     text = (ROOT / ENGINE / f"{module}.py").read_text("utf-8")
+    for line, condition, source in turned_around(text):
+        yield EngineMutant(module, line, condition, source)
+
+
+def turned_around(text: str) -> Iterator[tuple[int, str, str]]:
+    """Yield each condition of a source: its line, what it says, and the source with it turned around."""
     lines = text.splitlines(keepends=True)
     starts = [0]
     for line in lines:
@@ -90,7 +96,7 @@ def engine_mutants(module: str) -> Iterator[EngineMutant]:
                 continue
             begin = starts[test.lineno - 1] + test.col_offset
             source = f"{text[:begin]}(not ({segment})){text[begin + len(segment) :]}"
-            yield EngineMutant(module, test.lineno, " ".join(segment.split()), source)
+            yield test.lineno, " ".join(segment.split()), source
 
 
 def probe() -> set[str]:

@@ -27,7 +27,10 @@ class Figure(Struct, frozen=True):
 HEAD = f"{'figure':<68} {'measured':>10} {'':<5} {'goal':>9}"
 
 
-def show(figures: Iterable[Figure]) -> None:
-    """Print figures as they come."""
+def show(figures: Iterable[Figure]) -> list[Figure]:
+    """Print figures as they come, and return them."""
+    shown: list[Figure] = []
     for figure in figures:
         print(figure.row, flush=True)
+        shown.append(figure)
+    return shown

@@ -127,8 +127,8 @@ def test_a_link_that_was_sent_before_answers_there(move: Move) -> None:
     source = move.desk.agent.ledger
     (question,) = inbox(source)
     until = source.clock() + 60_000
-    asked = (question.session_id, question.key, question.id, question.shown)
-    text = sealed(source.keys.keyring(), AnswerLink(*asked, "yes", "ada", until))
+    asked = (question.session_id, question.run_id, question.key, question.id, question.shown)
+    text = sealed(source.keys.keyring(), AnswerLink(*asked, "yes", "ada", until, question.since))
     move.copy()
     ledger, _ = move.served()
     link = opened(ledger.keys.keyring(), text)

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 import msgspec
 from msgspec import Struct
 
-from interlock.checks.words import words_of
 from interlock.core.definition.checks import CommandCheck
+from interlock.core.definition.command_words import words_of
 from interlock.core.definition.workflow import Workflow
 from interlock.core.hashing import check_digest
 from interlock.core.run.channels import Channel

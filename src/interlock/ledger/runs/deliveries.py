@@ -18,7 +18,6 @@ from interlock.ledger.runs.position import Position
 
 MOST_AGENTS = 1000
 MOST_TEXTS = 1000
-JOINS = "start_session"
 
 
 class Held(Struct):
@@ -29,10 +28,11 @@ class Held(Struct):
 
 
 class Deliveries:
-    """The texts that each agent was sent since it joined its session."""
+    """The texts that each agent was sent since it joined its session, which it does by one tool."""
 
-    def __init__(self, ledger: Ledger) -> None:
+    def __init__(self, ledger: Ledger, joining: str) -> None:
         self._ledger = ledger
+        self._joining = joining
         self._agents: OrderedDict[bytes, Held] = OrderedDict()
         self._turn = allocate_lock()
 
@@ -67,6 +67,6 @@ class Deliveries:
             commits = reader.commits(position.session_id, start=start)
             calls = (row.event for row in logged(commits))
             return any(
-                isinstance(call, CallTraced) and call.tool == JOINS and call.agent == position.agent
+                isinstance(call, CallTraced) and call.tool == self._joining and call.agent == position.agent
                 for call in calls
             )

@@ -216,10 +216,10 @@ class SessionCall:
 class Sessions:
     """What the session and gated surfaces ask of the ledger."""
 
-    def __init__(self, ledger: Ledger, policy: SurfacePolicy) -> None:
+    def __init__(self, ledger: Ledger, policy: SurfacePolicy, joining: str) -> None:
         self.ledger = ledger
         self.policy = policy
-        self.deliveries = Deliveries(ledger)
+        self.deliveries = Deliveries(ledger, joining)
 
     def call(self, pointer: Pointer, calling: Calling) -> SessionCall:
         """Read the head of a session for a progress call."""

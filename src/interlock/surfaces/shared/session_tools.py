@@ -97,7 +97,7 @@ class SessionTools:
         self.policy = policy
         self._take_handles = take_handles
         self._next_action = next_action
-        self.sessions = Sessions(ledger, policy)
+        self.sessions = Sessions(ledger, policy, joining="start_session")
         self.began = time.monotonic()
         self._texts: OrderedDict[tuple[str, str], str] = OrderedDict()
         self._turn = allocate_lock()

@@ -8,11 +8,11 @@ import click
 import msgspec
 
 from interlock.authoring.library import Loaded
-from interlock.checks.words import spelled, words_of
 from interlock.cli.interactive import require_pin, require_terminal
 from interlock.cli.options import json_option, owner_option, with_ledger
 from interlock.cli.references import owned_session
 from interlock.cli.screen import CHECK_FAILED, NOT_FOUND, USAGE, inform, print_json, say, stop
+from interlock.core.definition.command_words import spelled, words_of
 from interlock.core.definition.conditions import describe
 from interlock.core.definition.workflow import Workflow
 from interlock.core.principals import LOCAL

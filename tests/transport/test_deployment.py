@@ -278,6 +278,10 @@ def test_the_unit_starts_a_server_behind_the_tls_proxy(tmp_path: Path) -> None:
         scraped = ask("GET", job["metrics_path"], b"", bearer(target.read_text().strip()))
         assert (scraped.status, b"interlock_ready 1" in scraped.body) == (200, True)
         assert ask("GET", "/inbox", b"", bearer(target.read_text().strip())).status == 403
+        origin = {"Origin": "https://interlock.example", "Content-Type": "application/x-www-form-urlencoded"}
+        for method in ("GET", "POST"):  # as a browser opens a link that answers, and sends its form
+            answered = ask(method, "/answer/x", b"", origin)
+            assert (answered.status, b"This link is not valid" in answered.body) == (404, True)
     assert job["static_configs"] == [{"targets": ["interlock.example"]}]
     assert {line["route"] for line in map(json.loads, server.log.splitlines()) if line["status"] == 403} == {
         "/inbox"

@@ -16,8 +16,8 @@ from interlock.checks.command import (
     run_command,
     unexpected,
 )
+from interlock.checks.words import arguments_of
 from interlock.core.definition.checks import CommandCheck, Expectation
-from interlock.core.definition.command_words import arguments_of
 
 FOREVER = "import time; time.sleep(60)"
 

@@ -21,8 +21,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from interlock.checks import supervisor
+from interlock.checks.words import arguments_of
 from interlock.core.definition.checks import CommandCheck
-from interlock.core.definition.command_words import arguments_of
 from interlock.core.definition.quoting import UNSEEN
 
 PASSED_ON = (

@@ -48,6 +48,11 @@ def visible(line: str) -> str:
     return "".join(_visible(line.expandtabs(4)))
 
 
+def spelled(text: str) -> str:
+    """Write all but printable ASCII as escapes: it may be invisible, or look like other letters."""
+    return "".join(char if " " <= char <= "~" else char.encode("unicode_escape").decode() for char in text)
+
+
 def most_of_each(values: int) -> int:
     """Return how many characters each of the values in one text may have: they share what a form can show."""
     return min(MOST_OF_VALUE, MOST_OF_VALUES // max(values, 1))

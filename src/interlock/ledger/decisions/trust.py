@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 import msgspec
 from msgspec import Struct
 
+from interlock.checks.words import words_of
 from interlock.core.definition.checks import CommandCheck
-from interlock.core.definition.command_words import words_of
 from interlock.core.definition.workflow import Workflow
 from interlock.core.hashing import check_digest
 from interlock.core.run.channels import Channel
@@ -49,7 +49,7 @@ class GivenTrust(Struct, frozen=True):
 class Trustable(Struct, frozen=True):
     """A check of a workflow as it is now; `trusted` is what was trusted under its name, if anything.
 
-    `runs` is the command word by word, as a person has to read it.
+    `runs` is the command word by word, as a person has to read it, and `ran` the one that was trusted.
     """
 
     workflow: str
@@ -57,6 +57,7 @@ class Trustable(Struct, frozen=True):
     definition: str
     trusted: GivenTrust | None
     runs: str
+    ran: str
 
     @property
     def is_trusted(self) -> bool:
@@ -72,7 +73,8 @@ def trustable(ledger: Ledger, workflow: Workflow, folder: Path) -> Iterator[Trus
     checks = {check.id: check for check in workflow.checks() if check.run}
     for check in checks.values():
         known = trusted(ledger.store, ledger.owner, folder, workflow.id, check.id)
-        yield Trustable(workflow.id, check, check_digest(workflow.id, check), known, words_of(check.run))
+        ran = words_of(known.run) if known is not None else ""
+        yield Trustable(workflow.id, check, check_digest(workflow.id, check), known, words_of(check.run), ran)
 
 
 def trusted(store: Store, owner: str, folder: Path, workflow: str, check: str) -> GivenTrust | None:

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from interlock.checks.command import NotStarted, run_command, unexpected
 from interlock.checks.files import digest_of_files
-from interlock.core.definition.command_words import arguments_of
+from interlock.checks.words import arguments_of
 from interlock.core.run.due_checks import CheckResult, DueCheck
 from interlock.core.run.events import CheckRan
 from interlock.ledger.decisions.trust import GivenTrust, trusted

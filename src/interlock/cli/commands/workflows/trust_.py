@@ -12,8 +12,8 @@ from interlock.cli.interactive import require_pin, require_terminal
 from interlock.cli.options import json_option, owner_option, with_ledger
 from interlock.cli.references import owned_session
 from interlock.cli.screen import CHECK_FAILED, NOT_FOUND, USAGE, inform, print_json, say, stop
-from interlock.core.definition.command_words import spelled, words_of
 from interlock.core.definition.conditions import describe
+from interlock.core.definition.quoting import spelled
 from interlock.core.definition.workflow import Workflow
 from interlock.core.principals import LOCAL
 from interlock.core.values import Json
@@ -99,8 +99,8 @@ def _show(shown: Trustable) -> None:
     say(f"  expects  {spelled(check.expected.text)}")
     if check.condition is not None:
         say(f"  when     {spelled(describe(check.condition))}")
-    if shown.has_changed and shown.trusted is not None:
-        say(f"  trusted  {words_of(shown.trusted.run)}")
+    if shown.has_changed:
+        say(f"  trusted  {shown.ran}")
 
 
 def _fields(shown: Trustable) -> dict[str, Json]:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import shlex
 
+from interlock.core.definition.quoting import spelled
+
 
 def arguments_of(run: str) -> tuple[str, ...]:
     """Split a command as a shell would, without being one; one that cannot be split has no words."""
@@ -16,8 +18,3 @@ def arguments_of(run: str) -> tuple[str, ...]:
 def words_of(run: str) -> str:
     """Write the words of a command so that nothing in them hides."""
     return spelled(shlex.join(arguments_of(run)))
-
-
-def spelled(text: str) -> str:
-    """Write all but printable ASCII as escapes: it may be invisible, or look like other letters."""
-    return "".join(char if " " <= char <= "~" else char.encode("unicode_escape").decode() for char in text)

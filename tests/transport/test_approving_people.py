@@ -13,9 +13,10 @@ import pytest
 from msgspec.structs import replace
 
 from interlock.core.run.commands import Terms
-from interlock.core.run.events import GateResolved
+from interlock.core.run.events import GateResolved, QuestionEscalated
 from interlock.ledger.decisions.inbox import WaitingQuestion, inbox
 from interlock.ledger.ledger import Ledger
+from interlock.ledger.outbox.courier import LEASE_MS
 from interlock.ledger.tokens.access_tokens import AccessTokens, InvalidPrincipal
 from interlock.ledger.tokens.answer_links import AnswerLink, sealed
 from interlock.ledger.tokens.keyring import Keys
@@ -27,7 +28,7 @@ from support.console_client import ConsoleClient
 from support.harness import Agent, Bench, ExecutionSurface, gate, steps, workflow
 from support.http_server import Answer, HttpServer, bearer, inbox_answer
 from support.log import logged_events
-from support.receivers import SECRET, receiver
+from support.receivers import SECRET, Receiver, receiver
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
@@ -141,8 +142,8 @@ def office(tmp_path: Path, store: str) -> Iterator[Office]:
     opened.close()
 
 
-def wait_for(holds: Callable[[], bool]) -> None:
-    patient_until = time.monotonic() + PATIENCE
+def wait_for(holds: Callable[[], bool], seconds: float = PATIENCE) -> None:
+    patient_until = time.monotonic() + seconds
     while not holds():
         assert time.monotonic() < patient_until
         time.sleep(0.05)
@@ -193,6 +194,64 @@ def test_real_servers_remind_and_escalate(tmp_path: Path, store: str) -> None:
             assert decide.escalated_to == "board"
         finally:
             office.close()
+
+
+IN_A_MINUTE = {
+    "by": ["ada", "ben", "leads"],
+    "atLeast": 2,
+    "notBy": "starter",
+    "within": "60s",
+    "remind": "40s",
+    "then": {"escalate": "board"},
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("store", "first", "second"),
+    [(("sqlite", "postgres")[at % 2], *channels) for at, channels in enumerate(CHANNELS)],
+    indirect=["store"],
+)
+def test_two_of_three_within_a_minute_then_the_board_over_killed_servers(
+    tmp_path: Path, store: str, first: str, second: str
+) -> None:
+    """One of them answers and the minute passes: who it is escalated to gives the second answer."""
+    with receiver() as hook:
+        channel = f'[channels.ops]\nkind = "webhook"\nurl = "{hook.url}"\nsecret = "{SECRET}"\n'
+        (tmp_path / "notify.toml").write_text(channel)
+        office = Office(tmp_path, store, IN_A_MINUTE)
+        office.tokens["dora"] = office.access.add("dora", "approver", 1)
+        office.access.set_group("board", ["dora"])
+        try:
+            office.bench.clock.now -= 25_000  # the question was put so long ago
+            agent = office.start()
+            office.bench.clock.now = time.time_ns() // 1_000_000
+            office.serve()
+            assert office.by_api("eve").status == office.by_api("dora").status == 409
+            office.answers("ada", first)
+            wait_for(lambda: "question.reminded" in told(hook), 2 * PATIENCE)
+            office.serve()
+            wait_for(lambda: "question.escalated" in told(hook), 2 * PATIENCE + LEASE_MS / 1000)
+            (escalated,) = logged_events(office.ledger.store, session_of(agent), "question_escalated")
+            assert isinstance(escalated.event, QuestionEscalated)
+            assert escalated.event.at - office.question.since >= 60_000
+            office.answers("dora", second)
+            assert inbox(office.ledger) == ()
+            agent.look()
+            agent.ack()
+            assert decision_in(office, agent) == ("yes", "approvers", "ada, dora")
+        finally:
+            office.close()
+
+
+def told(hook: Receiver) -> list[str]:
+    return [each.json["type"] for each in hook.received]
+
+
+def decision_in(office: Office, agent: Agent) -> tuple[str | None, str, str]:
+    (answer,) = [row.event for row in logged_events(office.ledger.store, session_of(agent), "gate_resolved")]
+    assert isinstance(answer, GateResolved)
+    return answer.option, answer.channel, answer.client
 
 
 def test_a_link_shows_first_and_answers_once(office: Office) -> None:

@@ -39,7 +39,7 @@ def test_a_page_is_what_would_be_generated_now(name: str) -> None:
 
 def test_every_code_is_on_its_page() -> None:
     text = PAGES["diagnostics.md"]
-    assert [code for code in CODES if f"### {code}: " not in text] == []
+    assert [code for code in CODES if f"\n| {code} | " not in text] == []
     assert {code[:3] for code in CODES} == set(FAMILIES)
 
 
@@ -53,7 +53,7 @@ def test_every_bundled_workflow_is_on_its_page() -> None:
 def test_everything_built_in_is_on_its_page() -> None:
     text = PAGES["builtins.md"]
     refs = [*contracts(), *templates(), *features(), *references()]
-    assert [ref for ref in refs if f"### {ref}" not in text] == []
+    assert [ref for ref in refs if f"<b>{ref}</b>" not in text] == []
 
 
 def test_every_type_and_field_of_the_formats_is_on_its_page() -> None:

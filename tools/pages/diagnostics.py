@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from html import escape
 
 from interlock.authoring.catalogue import BuiltinKind, catalogue
 from interlock.authoring.diagnostics.codes import CODES
+from tools.pages.tables import cell, table
 
 FAMILIES = {
     "IL0": "Files",
@@ -45,17 +47,20 @@ def pages() -> dict[str, str]:
 def _diagnostics() -> Iterator[str]:
     yield from ("# Diagnostics", "")
     yield "What `interlock validate` reports. An error makes the workflow unusable; a warning does not."
-    yield "`interlock explain CODE` prints the same in a terminal."
+    yield "Each one names its code; `interlock explain CODE` prints what is here."
     for prefix, heading in FAMILIES.items():
-        yield from ("", f"## {heading}")
-        for kind in CODES.values():
-            if kind.code.startswith(prefix):
-                yield from ("", f"### {kind.code}: {kind.title}", "")
-                yield from (
-                    f"*{kind.severity.capitalize()}.* {kind.explanation}",
-                    "",
-                    f"Fix: {kind.next_action}.",
-                )
+        family = [kind for kind in CODES.values() if kind.code.startswith(prefix)]
+        rows = (
+            (
+                kind.code,
+                f"*{kind.severity}*: {cell(kind.title)}",
+                cell(kind.explanation),
+                cell(kind.next_action),
+            )
+            for kind in family
+        )
+        yield from ("", f"## {heading}", "", *folded(f"{len(family)} codes"))
+        yield from (*table(("code", "what", "explanation", "fix"), rows), "", "</details>")
 
 
 def _builtins() -> Iterator[str]:
@@ -69,6 +74,15 @@ def _builtins() -> Iterator[str]:
         for entry in entries:
             if entry.kind == kind:
                 artifact = f" [{entry.artifact}]" if entry.artifact else ""
-                yield from ("", f"### {entry.ref}{artifact}", "", f"{entry.title}.", "", *entry.details)
-                if entry.example:
-                    yield from ("", "```json", entry.example, "```")
+                yield from (
+                    "",
+                    *folded(f"<b>{entry.ref}</b>{artifact}: {escape(entry.title)}"),
+                    *entry.details,
+                )
+                yield from ("", "```json", entry.example, "```", "") if entry.example else ("",)
+                yield "</details>"
+
+
+def folded(summary: str) -> Iterator[str]:
+    """Yield the beginning of a part that a reader opens."""
+    yield from (f"<details><summary>{summary}</summary>", "")

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 __all__ = ["browser"]
 
-PATIENCE = 30
+PATIENCE = 120  # longer than the lease of a message that a killed server had taken
 RULE = {"by": ["eve", "ada", "ben", "leads"], "atLeast": 2, "notBy": "starter"}
 CHANNELS = [("api", "link"), ("console", "terminal"), ("link", "console"), ("terminal", "api")]
 

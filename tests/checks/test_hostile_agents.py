@@ -16,7 +16,10 @@ from interlock.authoring.library import Loaded
 from interlock.cli.compose import ledger_of
 from interlock.cli.config import resolve
 from interlock.core.run.events import CheckRan
+from interlock.ledger.decisions.inbox import decide_question, inbox
 from interlock.ledger.decisions.trust import give_trust, trustable
+from interlock.ledger.errors import LedgerError
+from interlock.ledger.evidence.verification import verified_session
 from interlock.ledger.ledger import Ledger
 from interlock.ledger.log.chain import entries_of
 from interlock.ledger.queries.status import find_session
@@ -369,3 +372,28 @@ def given(*answers: dict[str, Any]) -> str:
             if token:
                 return str(token)
     raise AssertionError(answers)
+
+
+def test_a_user_answers_a_yielded_question_only_with_checks_that_still_hold(project: Project) -> None:
+    project.trust()
+    with project.server("--surface", "session", "--decisions", "user") as server:
+        token = server.call("start_session", workflow_id="team.work", agent_id="worker")
+        entered = server.call("next_activity", session_token=given(token), activity_id="main")
+        brought = {"checkpoint_id": "review", "step_manifest": [{"step_id": "build", "output": "done"}]}
+        server.call("yield_checkpoint", session_token=given(entered), **brought)
+    ledger = project.ledger()
+    project.test.write_text(BAD)
+    with pytest.raises(LedgerError, match="Check 'tests' failed"):
+        decide_question(ledger, inbox(ledger)[0], "ok")
+    project.test.write_text(GOOD + "\n")
+    (shown,) = inbox(ledger)
+    with pytest.raises(LedgerError, match="it is asked again with their results"):
+        decide_question(ledger, shown, "ok")
+    (asked,) = inbox(ledger)
+    assert asked.shown != shown.shown
+    decide_question(ledger, asked, "ok")
+    assert inbox(ledger) == ()
+    session, violations = asked.session_id, verified_session(ledger, asked.session_id).wrong
+    ledger.store.close()
+    assert violations == ()
+    assert [ran.passed for ran in project.checks(session)] == [True, True]

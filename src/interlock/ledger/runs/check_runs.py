@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 import shlex
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from interlock.checks.command import NotStarted, run_command, unexpected
+from interlock.checks.command import LOOK_SECONDS, NotStarted, run_command, unexpected
 from interlock.checks.files import digest_of_files
 from interlock.checks.words import arguments_of
 from interlock.core.run.due_checks import CheckResult, DueCheck
@@ -50,6 +51,13 @@ def check_result(ledger: Ledger, position: Position, due: DueCheck, *, may_wait:
     if ran is None and not may_wait:
         ran = replace(_event(due, ledger.clock(), reason=NO_TIME, trusted_by=given.named), ended="cancelled")
     return None if ran is None else CheckResult(due, ran)
+
+
+def awaited_result(ledger: Ledger, position: Position, due: DueCheck) -> CheckResult:
+    """Return what came of a check that is due, once it has ended."""
+    while (result := check_result(ledger, position, due, may_wait=True)) is None:
+        time.sleep(LOOK_SECONDS)
+    return result
 
 
 def _ran(

@@ -61,9 +61,7 @@ class ContinueWorkflow(Params, frozen=True):
 class CheckpointWorkflow(Params, frozen=True):
     output: Output
     stateToken: str | None = None
-    checkpointToken: (
-        Annotated[str, Meta(description="Of the start, or of a read with only stateToken (chk.v1.…).")] | None
-    ) = None
+    checkpointToken: Annotated[str, Meta(description="Of a start or a read (chk.v1.…).")] | None = None
     sessionToken: SessionToken | None = None
 
 

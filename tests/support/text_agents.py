@@ -212,7 +212,8 @@ class ExecutionTextAgent(TextAgent):
                 context.update(filled)
         for asked in re.findall(r"^- output\.artifacts [^:]*: ({.+)$", text, re.MULTILINE):
             example, _ = json.JSONDecoder().raw_decode(asked)
-            if all(artifact["kind"] != example["kind"] for artifact in artifacts):
+            named = [(artifact["kind"], artifact.get("assessmentId")) for artifact in artifacts]
+            if (example["kind"], example.get("assessmentId")) not in named:
                 artifacts.append(self.filled(example, where))
         for shape in re.findall(r"^Send in context: ({.+})$", text, re.MULTILINE):
             context = {**self.filled(json.loads(shape), where), **context}

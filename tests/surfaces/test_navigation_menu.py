@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
+from interlock.core.run.commands import Terms
+from interlock.surfaces.call import Call, Client, Elicit, Reply
+from interlock.surfaces.navigation import NavigationSurface
+from interlock.surfaces.tool import call_tool
 from support.harness import Bench, gate, steps, workflow
 from support.navigation_client import NavigationClient, Payload, listed, opened
 
@@ -31,6 +37,28 @@ def test_what_follows_a_gate_is_offered_once_its_time_is_over(bench: Bench, clie
     assert listed(late) == [("complete_step", "one")]
     assert ("respond_to_checkpoint", "which") in listed(late, "optional")
     assert codes(client.done("one")) == ["DEFAULT_TAKEN"]
+
+
+def test_an_answer_is_offered_where_the_client_can_ask_for_it(bench: Bench) -> None:
+    """Under policy `client` a call answers the question by a form, and without forms only the inbox does."""
+    bench.write(workflow(gate("which", "left", "right"), *steps("one")))
+    surface = NavigationSurface(bench.ledger(terms=Terms("client", min_response_ms=0)))
+    state = NavigationClient(surface).start("test.flow")["state"]
+    offered = {
+        can_elicit: json.loads(reply.text)
+        for can_elicit in (True, False)
+        if isinstance(
+            reply := call_tool(
+                surface, "nav_situation", {"state": state}, Call(Client(can_elicit=can_elicit))
+            ),
+            Reply,
+        )
+    }
+    assert listed(offered[True]) == [("respond_to_checkpoint", "which")]
+    assert ("respond_to_checkpoint", "which") in listed(offered[False], "blocked")
+    answer = {"action": "respond_to_checkpoint", "checkpoint_id": "which", "option_id": "left"}
+    asked = call_tool(surface, "nav_action", {"state": state, **answer}, Call(Client(can_elicit=True)))
+    assert isinstance(asked, Elicit)
 
 
 class TestWaitingParents:

@@ -44,8 +44,9 @@ def counts(decision: Decision, state: RunState, key: str, terms: Terms, gate: Ga
 
 
 def waits_for_user(state: RunState, key: str, terms: Terms, gate: Gate | None = None) -> bool:
-    """Say whether nothing that the agent could send would answer the question."""
-    return not counts(Decision("", "agent"), state, key, terms, gate)
+    """Say whether nothing that the agent could send would answer the question, by a form neither."""
+    channel: Channel = "elicitation" if terms.forms and terms.asks_by_form else "agent"
+    return not counts(Decision("", channel), state, key, terms, gate)
 
 
 def inbox_only(state: RunState, key: str, terms: Terms, gate: Gate | None = None) -> dict[str, Json]:

@@ -25,11 +25,15 @@ from interlock.core.values import Json, Variables
 
 
 class Terms(Struct, frozen=True):
-    """The user's terms for decisions: who may answer gates, how strictly, how fast."""
+    """The user's terms for decisions: who may answer gates, how strictly, how fast.
+
+    `forms` says that the client of the call can show one, so that its calls can bring the user's answer.
+    """
 
     decisions: DecisionPolicy = "auto"
     enforcement: Enforcement = "strict"
     min_response_ms: int = 3000
+    forms: bool = False
 
     @property
     def weakest(self) -> Strength:

@@ -27,7 +27,7 @@ from interlock.surfaces.arguments import (
     read_output,
 )
 from interlock.surfaces.briefs import brief_fields
-from interlock.surfaces.call import Call, Elicit, Outcome, Refused, Reply, Wait
+from interlock.surfaces.call import Call, Client, Elicit, Outcome, Refused, Reply, Wait
 from interlock.surfaces.elicitation import decided_with_user
 from interlock.surfaces.ledger_surface import LedgerSurface
 from interlock.surfaces.navigation import params as p
@@ -124,7 +124,7 @@ class NavigationSurface(LedgerSurface):
         view = start.view
         where = f" at activity '{view.state.activity}'" if view.state.activity else ""
         message = f"Started workflow '{view.plan.workflow.name}'{where}"
-        response = recorded(situation_of(self.ledger, view, {}), message)
+        response = recorded(situation_of(self.ledger, view, {}, call.client), message)
         traced = start.disclosed("nav_start", call.client.name, view.notices)
         self.ledger.record_start(start, response, key, traced)
         return encoded_reply(self.ledger.filled(response, start.handle, start.commit.rows.lines))
@@ -132,7 +132,7 @@ class NavigationSurface(LedgerSurface):
     @tool(read_only=True)
     def nav_situation(self, params: p.NavState, call: Call) -> Outcome:
         """Show the situation again; takes the token of any surface."""
-        position, situation = self._located(params.state)
+        position, situation = self._located(params.state, call.client)
         with self.ledger.store.reading() as reader:
             brief = brief_fields(self.ledger.brief(reader, position))
         body = {**response_body(situation, situation_line(situation)), "brief": brief}
@@ -141,17 +141,17 @@ class NavigationSurface(LedgerSurface):
     @tool(read_only=True)
     def nav_checkpoint(self, params: p.NavState, call: Call) -> Outcome:
         """Show the checkpoint that waits for the user."""
-        position, situation = self._located(params.state)
+        position, situation = self._located(params.state, call.client)
         checkpoint = open_checkpoint(situation)
         nothing = "No checkpoint is currently blocking progress"
         message = nothing if checkpoint is None else f"Checkpoint: {checkpoint['message']}"
         body = {"active": checkpoint is not None, **response_body(situation, message)}
         return encoded_reply(self.ledger.filled(msgspec.json.encode(body), situation.handle, position.lines))
 
-    def _located(self, token: str) -> tuple[Position, Situation]:
+    def _located(self, token: str, client: Client) -> tuple[Position, Situation]:
         pointer = run_pointer(self.ledger, token)
         position = self.ledger.onward(pointer)
-        situation = situation_at(self.ledger, position)
+        situation = situation_at(self.ledger, position, client)
         if pointer.kind == "nav":
             # The state stays the one that its actions are recorded under, so that a repeat is known (rule 9).
             situation = replace(situation, view=replace(situation.view, node=pointer.node))
@@ -168,22 +168,21 @@ class NavigationSurface(LedgerSurface):
             params.reask, "reask"
         )
         if invalid_variables is not None:
-            return self._unserved(params.state, _argument_reply(invalid_variables))
+            return self._unserved(params.state, _argument_reply(invalid_variables), call)
         output = read_output(params.output)
         if isinstance(output, InvalidArgument):
-            return self._unserved(params.state, _argument_reply(output))
+            return self._unserved(params.state, _argument_reply(output), call)
         missing = missing_parameters(params)
         if missing:
             text = f"{params.action} needs {' and '.join(missing)}"
-            return self._unserved(
-                params.state, failure("MISSING_PARAMETER", text, "Send the same action with it.")
-            )
+            reply = failure("MISSING_PARAMETER", text, "Send the same action with it.")
+            return self._unserved(params.state, reply, call)
         return self._act(pointer, params, output, call)
 
-    def _unserved(self, state: str, reply: Reply) -> Reply:
+    def _unserved(self, state: str, reply: Reply, call: Call) -> Reply:
         """Add to an error where the run is, and the state that it stays in."""
         try:
-            _, situation = self._located(state)
+            _, situation = self._located(state, call.client)
         except (LedgerError, Refused):
             return reply
         body = {**response_body(situation, ""), **msgspec.json.decode(reply.text), "state": state}
@@ -201,14 +200,14 @@ class NavigationSurface(LedgerSurface):
             return decided
         if isinstance(decided, Refusal):
             attempt.keep(decided.kept, evolved(attempt.state, decided.kept))
-            return self._refused(pointer, params, decided)
+            return self._refused(pointer, params, decided, call)
         view = attempt.view(decided, terms)
         answer = next((event.option for event in decided.events if isinstance(event, GateResolved)), None)
         taken = replace(params, option_id=answer)
         if position.state.open is not None and position.state.activity is None:
             taken = replace(taken, activity_id=view.state.activity)  # as the user has chosen
         message = completed(view) if position.state.finished else done_message(taken, view)
-        situation = situation_of(self.ledger, view, {})
+        situation = situation_of(self.ledger, view, {}, call.client)
         if position.loaded.branches:
             view = replace(view, notices=view.notices.plus([NEW_BRANCH]))
             left = tip_of(position.session, position.run)
@@ -233,7 +232,7 @@ class NavigationSurface(LedgerSurface):
         warned = [*Notices((differing,)).fields, *decoded.get("warnings", ())]
         return body_reply({**decoded, "warnings": warned})
 
-    def _refused(self, pointer: Pointer, params: p.NavAction, refusal: Refusal) -> Outcome:
+    def _refused(self, pointer: Pointer, params: p.NavAction, refusal: Refusal, call: Call) -> Outcome:
         """Answer a refused action; it is not an error of the call, and the state stays as it was."""
         position = self.ledger.onward(pointer)
         wording = words(refusal)
@@ -244,7 +243,8 @@ class NavigationSurface(LedgerSurface):
         }
         if refusal.about.get("examples"):
             error["examples"] = refusal.about["examples"]
-        body = response_body(situation_at(self.ledger, position), f"Action failed: {wording.message}")
+        situation = situation_at(self.ledger, position, call.client)
+        body = response_body(situation, f"Action failed: {wording.message}")
         body |= {"success": False, "error": error, "state": params.state}
         return encoded_reply(self.ledger.filled(msgspec.json.encode(body), pointer.handle, position.lines))
 

@@ -253,7 +253,7 @@ def _checked(due: DueCheck, files: str) -> CheckResult:
         tree_before=files,
         tree_after=files,
         reason="" if passed else "exit 1",
-        trusted_by="user",
+        trusted_by="cli:local",
     )
     return CheckResult(due, ran)
 

@@ -22,6 +22,9 @@ from interlock.ledger.errors import LedgerError
 from interlock.ledger.evidence.verification import verified_session
 from interlock.ledger.ledger import Ledger
 from interlock.ledger.log.chain import entries_of
+from interlock.ledger.outbox.announcements import Announcement
+from interlock.ledger.outbox.timers import end_time
+from interlock.ledger.outbox.wording import equip
 from interlock.ledger.queries.status import find_session
 from support.postgres_server import require_postgres, shared_server
 from support.server import Server
@@ -52,9 +55,10 @@ class Project:
         self.test = self.folder / "test_sum.py"
         self.test.write_text(GOOD)
 
-    def flow(self, run: str = PYTEST, more: str = "") -> None:
+    def flow(self, run: str = PYTEST, more: str = "", decide: str = "") -> None:
         check = f"{{id: tests, run: {msgspec.json.encode(run).decode()}{more}}}"
-        (self.folder / ".interlock" / "workflows" / "work.yaml").write_text(FLOW.replace("CHECK", check))
+        text = FLOW.replace("CHECK", check).replace("type: gate,", f"type: gate,{decide}")
+        (self.folder / ".interlock" / "workflows" / "work.yaml").write_text(text)
 
     def trust(self) -> None:
         ledger = self.ledger()
@@ -374,26 +378,66 @@ def given(*answers: dict[str, Any]) -> str:
     raise AssertionError(answers)
 
 
-def test_a_user_answers_a_yielded_question_only_with_checks_that_still_hold(project: Project) -> None:
+def yields(project: Project, surface: str) -> None:
+    """Let an agent build, and put the question of the review."""
     project.trust()
-    with project.server("--surface", "session", "--decisions", "user") as server:
-        token = server.call("start_session", workflow_id="team.work", agent_id="worker")
+    with project.server("--surface", surface, "--decisions", "user") as server:
+        agent = {"agent_id": "worker"} if surface == "session" else {}
+        token = server.call("start_session", workflow_id="team.work", **agent)
         entered = server.call("next_activity", session_token=given(token), activity_id="main")
+        put, where = (
+            ("yield_checkpoint", {}) if surface == "session" else ("get_checkpoint", {"activity_id": "main"})
+        )
         brought = {"checkpoint_id": "review", "step_manifest": [{"step_id": "build", "output": "done"}]}
-        server.call("yield_checkpoint", session_token=given(entered), **brought)
+        server.call(put, session_token=given(entered), **where, **brought)
+
+
+@pytest.mark.parametrize("surface", ["session", "gated"])
+@pytest.mark.parametrize("rule", ["", " decide: {by: [ada, ben], atLeast: 2},"])
+def test_people_answer_only_with_checks_that_still_hold(project: Project, surface: str, rule: str) -> None:
+    """A failed check holds up the last answer; a new result puts the question again, to all of them."""
+    project.flow(decide=rule)
+    yields(project, surface)
     ledger = project.ledger()
+    people = [ledger.of(ledger.owner, name) for name in ("ada", "ben")] if rule else [ledger]
+
+    def answered() -> list[bool]:
+        (asked,) = inbox(ledger)
+        return [decide_question(person, asked, "ok") for person in people]
+
     project.test.write_text(BAD)
     with pytest.raises(LedgerError, match="Check 'tests' failed"):
-        decide_question(ledger, inbox(ledger)[0], "ok")
+        answered()
     project.test.write_text(GOOD + "\n")
     (shown,) = inbox(ledger)
     with pytest.raises(LedgerError, match="it is asked again with their results"):
-        decide_question(ledger, shown, "ok")
+        decide_question(people[-1], shown, "ok")
     (asked,) = inbox(ledger)
     assert asked.shown != shown.shown
-    decide_question(ledger, asked, "ok")
+    assert answered()[-1]
     assert inbox(ledger) == ()
     session, violations = asked.session_id, verified_session(ledger, asked.session_id).wrong
     ledger.store.close()
     assert violations == ()
     assert [ran.passed for ran in project.checks(session)] == [True, True]
+
+
+@pytest.mark.parametrize("surface", ["session", "gated"])
+def test_time_takes_no_option_while_a_check_does_not_hold(project: Project, surface: str) -> None:
+    project.flow(decide=" decide: {by: [ada], within: 1s, then: {option: ok}},")
+    yields(project, surface)
+    ledger = project.ledger()
+    courier = equip(ledger)
+    (shown,) = inbox(ledger)
+    project.test.write_text(BAD)
+    time.sleep(1.1)
+    courier.send_due()
+    assert [each.shown for each in inbox(ledger)] == [shown.shown]
+    project.test.write_text(GOOD + "\n")
+    end_time(ledger, shown, Announcement(shown.since, 0, "review", shown.key, shown.shown))
+    (asked,) = inbox(ledger)
+    assert asked.shown != shown.shown
+    time.sleep(1.1)
+    courier.send_due()
+    assert inbox(ledger) == ()
+    ledger.store.close()

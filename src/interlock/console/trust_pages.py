@@ -122,11 +122,11 @@ def _line(shown: Trustable) -> TrustLine:
     return TrustLine(
         check=check.id,
         state="trusted" if shown.is_trusted else "changed" if shown.has_changed else "untrusted",
-        run=check.run,
+        run=shown.runs,
         folder=check.folder,
         seconds=check.timeout,
         expects=check.expected.text,
         condition=describe(check.condition) if check.condition is not None else "",
         definition=shown.definition,
-        trusted=TrustedBefore(given.run, given.by, given.channel, given.at) if given is not None else None,
+        trusted=TrustedBefore(shown.ran, given.by, given.channel, given.at) if given is not None else None,
     )

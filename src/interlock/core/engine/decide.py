@@ -36,6 +36,7 @@ from interlock.core.run.commands import (
     AdvanceLoop,
     Answerable,
     Approve,
+    Checkable,
     Command,
     EnterActivity,
     Escalate,
@@ -128,6 +129,8 @@ def _outcome_or_ask(plan: Plan, state: RunState, command: Command) -> Decided | 
 
     Who then declines is not answered for by the agent (rule 27).
     """
+    if isinstance(command, Approve):
+        return _checked(plan, state, command)
     if not isinstance(command, Answerable):
         return outcome_of(plan, state, command)
     outcome = _checked(plan, state, command)
@@ -144,7 +147,7 @@ def _outcome_or_ask(plan: Plan, state: RunState, command: Command) -> Decided | 
     return refused if isinstance(refused, RunChecks) else kept_with(refused, events)
 
 
-def _checked(plan: Plan, state: RunState, command: Answerable) -> Decided | Refusal | RunChecks:
+def _checked(plan: Plan, state: RunState, command: Checkable) -> Decided | Refusal | RunChecks:
     """Decide a command once the checks have run that its outcome needs or shows."""
     again = tuple(result.ran for result in command.checked if result.due.again and result.ran is not None)
     outcome = _after_rechecks(plan, state, command, again) if again else outcome_of(plan, state, command)
@@ -153,7 +156,7 @@ def _checked(plan: Plan, state: RunState, command: Answerable) -> Decided | Refu
 
 
 def _after_rechecks(
-    plan: Plan, state: RunState, command: Answerable, again: tuple[e.CheckRan, ...]
+    plan: Plan, state: RunState, command: Checkable, again: tuple[e.CheckRan, ...]
 ) -> Decided | Refusal:
     """Decide a command after checks were run again, because the files they held for have changed.
 
@@ -183,7 +186,7 @@ def _after_rechecks(
 def _held_by_check(
     plan: Plan,
     state: RunState,
-    command: Answerable,
+    command: Checkable,
     again: tuple[e.CheckRan, ...],
     failed: list[e.CheckRan],
 ) -> Decided | Refusal:

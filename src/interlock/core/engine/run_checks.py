@@ -13,7 +13,7 @@ from interlock.core.definition.program import Plan, gates_of
 from interlock.core.definition.workflow import Gate, Step
 from interlock.core.hashing import check_digest
 from interlock.core.run import events as e
-from interlock.core.run.commands import Answerable
+from interlock.core.run.commands import Checkable
 from interlock.core.run.due_checks import CheckResult, DueCheck
 from interlock.core.run.outcomes import Code, Decided, Refusal
 from interlock.core.run.reasons import Blocker, BlockerCode, WorkflowStep, as_gap
@@ -38,7 +38,7 @@ def checks_of(
 
 
 def checks_shown(
-    plan: Plan, state: RunState, command: Answerable, outcome: Decided | Refusal
+    plan: Plan, state: RunState, command: Checkable, outcome: Decided | Refusal
 ) -> Iterator[DueCheck]:
     """Yield the checks that an outcome shows or has answered, and that ran before this command.
 

@@ -195,6 +195,7 @@ class Approve(Struct, frozen=True):
     shown: str
     option: str
     note: str = ""
+    checked: tuple[CheckResult, ...] = ()
 
 
 class Escalate(Struct, frozen=True):
@@ -265,6 +266,7 @@ class ResolveGap(Struct, frozen=True):
 
 
 Answerable: TypeAlias = AcknowledgeStep | EnterActivity | OpenCheckpoint | ResolveCheckpoint
+Checkable: TypeAlias = Answerable | Approve  # whose outcome may need checks, or show what came of them
 Command: TypeAlias = (
     StartRun
     | AcknowledgeStep

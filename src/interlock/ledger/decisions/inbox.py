@@ -16,14 +16,12 @@ from msgspec.structs import replace
 
 from interlock.core.definition.prompts import effect_text
 from interlock.core.definition.workflow import Option
-from interlock.core.engine.evolve import evolved
 from interlock.core.engine.gates import question_of, rounds_text
 from interlock.core.engine.requirements import open_inputs, unfit
-from interlock.core.engine.settle import awaited
 from interlock.core.run.channels import Channel
-from interlock.core.run.commands import Approve, ResolveCheckpoint, Terms
-from interlock.core.run.events import Event, GateResolved
-from interlock.core.run.outcomes import Ask, Code, Decided, NeedAnswer, NeedStep, Refusal, RunChecks
+from interlock.core.run.commands import Approve, Checkable, ResolveCheckpoint, Terms
+from interlock.core.run.events import GateResolved
+from interlock.core.run.outcomes import Code, Decided, NeedAnswer, NeedStep, Refusal
 from interlock.core.run.questions import Question
 from interlock.core.run.surface_policy import POLICIES
 from interlock.core.secrets import no_secret, secret_in
@@ -287,7 +285,7 @@ def _approve(
     commit, policy = Commit(position.rows(), ledger.principal, ledger.clock()), POLICIES[position.run.surface]
     approver = ledger.approvers(ledger.principal)
     answer = Approve(policy, commit.now, channel, approver, question.id, question.shown, option, note)
-    decided = position.decide_unasked(answer)
+    decided = _with_checks(ledger, position, commit, question, answer)
     if isinstance(decided, Refusal):
         assert question.decide is not None
         message = f"'{ledger.principal}' does not decide '{question.id}'."
@@ -398,36 +396,28 @@ def _resolve(
         client=ledger.principal if ledger.principal != ledger.owner else "interlock",
         note=note,
     )
-    decided = _after_checks(ledger, position, answer)
+    decided = _with_checks(ledger, position, commit, question, answer)
     if isinstance(decided, Refusal):
-        if decided.code is Code.CHECKED_AGAIN:
-            _keep(ledger, commit, position, decided.kept)
-        reason = decided.about.get("reason", decided.code.value)
-        message = f"'{question.id}' in session {question.ref} cannot be answered now: {reason}"
-        raise LedgerError("CONFLICT", message, "See `interlock inbox`.")
+        raise _not_now(question, str(decided.about.get("reason", decided.code.value)))
     commit.add_node(position.run.run, position.node.node, decided)
     _announce(commit, position, question, option, channel)
     ledger.append(commit.finish())
 
 
-def _keep(ledger: Ledger, commit: Commit, position: Position, events: tuple[Event, ...]) -> None:
-    """Record what checks came to that were run again, and the question that is put again with them."""
-    state, policy = evolved(position.state, events), POLICIES[position.run.surface]
-    kept = Decided(events, state, awaited(position.plan, state, policy))
-    commit.add_node(
-        position.run.run, position.node.node, kept, leads=position.is_tip, held=state.open is not None
-    )
-    ledger.append(commit.finish())
+def _with_checks(
+    ledger: Ledger, position: Position, commit: Commit, question: WaitingQuestion, answer: Checkable
+) -> Decided | Refusal:
+    """Decide an answer once the checks that its question shows still hold; raise where they do not."""
+    from interlock.ledger.runs import check_runs  # late: most workflows have no checks
+
+    decided = check_runs.decided_with_checks(ledger, position, answer)
+    if isinstance(decided, Refusal) and decided.code in (Code.CHECKED_AGAIN, Code.CHECK_FAILED):
+        if decided.code is Code.CHECKED_AGAIN:
+            check_runs.keep_rechecked(ledger, commit, position, decided)
+        raise _not_now(question, str(decided.about["reason"]))
+    return decided
 
 
-def _after_checks(ledger: Ledger, position: Position, answer: ResolveCheckpoint) -> Decided | Refusal:
-    """Decide an answer once the checks that its question shows still hold, or were run again."""
-    from interlock.ledger.runs.check_runs import awaited_result  # late: most workflows have no checks
-
-    outcome = position.decide(answer)
-    while isinstance(outcome, RunChecks):
-        results = tuple(awaited_result(ledger, position, due) for due in outcome.checks)
-        answer = replace(answer, checked=(*answer.checked, *results))
-        outcome = position.decide(answer)
-    assert not isinstance(outcome, Ask), "whoever answers is not asked"
-    return outcome
+def _not_now(question: WaitingQuestion, reason: str) -> LedgerError:
+    message = f"'{question.id}' in session {question.ref} cannot be answered now: {reason}"
+    return LedgerError("CONFLICT", message, "See `interlock inbox`.")

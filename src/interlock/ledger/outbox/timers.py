@@ -10,10 +10,11 @@ from msgspec.structs import replace
 
 from interlock.core.definition.workflow import Gate
 from interlock.core.run.commands import Escalate, ResolveCheckpoint
-from interlock.core.run.outcomes import NeedAnswer, Refusal
+from interlock.core.run.outcomes import Code, NeedAnswer, Refusal
 from interlock.core.run.surface_policy import POLICIES
 from interlock.ledger.decisions.inbox import AskedBefore, WaitingQuestion, questions
 from interlock.ledger.decisions.recorded import decision_key, imported_up_to
+from interlock.ledger.errors import LedgerError
 from interlock.ledger.ledger import Ledger
 from interlock.ledger.log.commit import Commit
 from interlock.ledger.log.records import DecisionRecorded
@@ -93,7 +94,9 @@ def _escalate(ledger: Ledger, position: Position, question: WaitingQuestion, abo
 
 
 def _take(ledger: Ledger, position: Position, gate: Gate) -> None:
-    """Let a session with one head go on with the option."""
+    """Let a session with one head go on with the option, if the checks that its question shows still hold."""
+    from interlock.ledger.runs import check_runs  # late: most workflows have no checks
+
     commit = Commit(position.rows(), ledger.principal, ledger.clock())
     taken = ResolveCheckpoint(
         policy=POLICIES[position.run.surface],
@@ -103,8 +106,12 @@ def _take(ledger: Ledger, position: Position, gate: Gate) -> None:
         gate=gate.id,
         auto_advance=True,
     )
-    decided = position.decide_unasked(taken)
+    decided = check_runs.decided_with_checks(ledger, position, taken)
     if isinstance(decided, Refusal):
+        if decided.code is Code.CHECKED_AGAIN:
+            check_runs.keep_rechecked(ledger, commit, position, decided)
+        elif decided.code is Code.CHECK_FAILED:  # tried again until it passes or somebody answers
+            raise LedgerError("CONFLICT", str(decided.about["reason"]))
         return
     commit.add_node(position.run.run, position.node.node, decided)
     ledger.append(commit.finish())

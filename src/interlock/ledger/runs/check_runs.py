@@ -14,10 +14,16 @@ from msgspec.structs import replace
 from interlock.checks.command import LOOK_SECONDS, NotStarted, run_command, unexpected
 from interlock.checks.files import digest_of_files
 from interlock.checks.words import arguments_of
+from interlock.core.engine.evolve import evolved
+from interlock.core.engine.settle import awaited
+from interlock.core.run.commands import Checkable
 from interlock.core.run.due_checks import CheckResult, DueCheck
 from interlock.core.run.events import CheckRan
+from interlock.core.run.outcomes import Ask, Decided, Refusal, RunChecks
+from interlock.core.run.surface_policy import POLICIES
 from interlock.ledger.decisions.trust import GivenTrust, trusted
 from interlock.ledger.git_context import observe
+from interlock.ledger.log.commit import Commit
 from interlock.ledger.runs.position import Position
 
 if TYPE_CHECKING:
@@ -53,7 +59,28 @@ def check_result(ledger: Ledger, position: Position, due: DueCheck, *, may_wait:
     return None if ran is None else CheckResult(due, ran)
 
 
-def awaited_result(ledger: Ledger, position: Position, due: DueCheck) -> CheckResult:
+def decided_with_checks(ledger: Ledger, position: Position, command: Checkable) -> Decided | Refusal:
+    """Decide a command of somebody who is not asked again, once the checks that it needs have ended."""
+    outcome = position.decide(command)
+    while isinstance(outcome, RunChecks):
+        results = tuple(_awaited_result(ledger, position, due) for due in outcome.checks)
+        command = replace(command, checked=(*command.checked, *results))
+        outcome = position.decide(command)
+    assert not isinstance(outcome, Ask), "whoever answers is not asked"
+    return outcome
+
+
+def keep_rechecked(ledger: Ledger, commit: Commit, position: Position, refusal: Refusal) -> None:
+    """Record what checks came to that were run again, and the question that is put again with them."""
+    state, policy = evolved(position.state, refusal.kept), POLICIES[position.run.surface]
+    kept = Decided(refusal.kept, state, awaited(position.plan, state, policy))
+    commit.add_node(
+        position.run.run, position.node.node, kept, leads=position.is_tip, held=state.open is not None
+    )
+    ledger.append(commit.finish())
+
+
+def _awaited_result(ledger: Ledger, position: Position, due: DueCheck) -> CheckResult:
     """Return what came of a check that is due, once it has ended."""
     while (result := check_result(ledger, position, due, may_wait=True)) is None:
         time.sleep(LOOK_SECONDS)

@@ -14,6 +14,8 @@ from typing import Any
 import msgspec
 
 from interlock.core.definition.conditions import AllOf, AnyOf, Compare, Condition, Not
+from interlock.core.definition.expressions import ARTIFACTS, artifact_name
+from interlock.core.definition.program import LOOP_CONTROL
 from interlock.core.definition.workflow import Activity, Gate, Item, Loop, Step, Workflow, walk
 from interlock.core.values import MISSING, Json
 from interlock.core.variables.typed_values import converted
@@ -84,7 +86,7 @@ class Trials:
         paths += [loop.items for loop in self._loops if loop.items]
         paths += [loop.count for loop in self._loops if isinstance(loop.count, str)]
         deciding = dict.fromkeys(path.partition(".")[0] for path in paths)
-        self.values = {name: self._values(name) for name in deciding if name not in local}
+        self.values = {name: self._values(name) for name in deciding if name not in {*local, ARTIFACTS}}
         self.setters = {
             step.id: tuple(self._set_by(step)) for activity in activities for step in activity.steps()
         }
@@ -151,6 +153,23 @@ class Trials:
             word = rf"(?<![\w{{.]){re.escape(name)}(?![\w}}])"
             if name in asked or f"`{name}`" in prompt or (is_unusual and re.search(word, prompt)):
                 yield name
+
+    def handed_in(self, step: Step) -> Iterator[tuple[Mapping[str, Json], ...]]:
+        """Yield what a step may hand in: each decision about a loop, each value that a condition compares."""
+        choices = (list(self._artifacts(contract.artifact)) for contract in step.contracts)
+        yield from islice(product(*(artifacts for artifacts in choices if artifacts)), MOST_TOGETHER)
+
+    def _artifacts(self, kind: str) -> Iterator[Mapping[str, Json]]:
+        if kind == LOOP_CONTROL:
+            yield from ({"kind": kind, "decision": word} for word in ("stop", "continue"))
+            return
+        own, fields = f"{ARTIFACTS}.{artifact_name(kind)}.", dict[str, list[Compare]]()
+        for comparison in self._comparisons:
+            if comparison.variable.startswith(own):
+                fields.setdefault(comparison.variable.removeprefix(own), []).append(comparison)
+        if fields:
+            for values in islice(product(*map(_mentioned, fields.values())), MOST_FIELDS):
+                yield {"kind": kind, **dict(zip(fields, values, strict=True))}
 
     def assignments(self, names: Iterable[str]) -> list[dict[str, Json]]:
         """Return assignments of these variables together: all if they are few, else a selection."""

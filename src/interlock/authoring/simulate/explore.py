@@ -111,9 +111,14 @@ def _simplified_item(item: Item) -> Item:
 
 def trusted_step(step: Step) -> Step:
     """Remove what only the work of an agent or its user can satisfy."""
-    loop_control = tuple(contract for contract in step.contracts if contract.artifact == LOOP_CONTROL)
+    contracts = tuple(
+        contract
+        if contract.artifact == LOOP_CONTROL
+        else replace(contract, schema={}, required=False, followups=())
+        for contract in step.contracts
+    )
     checks = tuple(replace(check, run="") for check in step.checks)
-    step = replace(step, contracts=loop_control, criteria=None, user_input=(), hands_in=(), checks=checks)
+    step = replace(step, contracts=contracts, criteria=None, user_input=(), hands_in=(), checks=checks)
     return replace(step, notes_optional=True)
 
 
@@ -225,10 +230,7 @@ class PossibleCommands:
                 live = self._live.after(state.activity or "", state.next_key)
                 required = self._plan.produced(step, self._plan.scope(state.variables))
                 names = [name for name in self._trials.setters[step.id] if name in live or name in required]
-                outputs = [Output()]
-                if any(contract.artifact == LOOP_CONTROL for contract in step.contracts):
-                    controls = ({"kind": LOOP_CONTROL, "decision": word} for word in ("stop", "continue"))
-                    outputs = [Output(artifacts=(control,)) for control in controls]
+                outputs = [Output(artifacts=artifacts) for artifacts in self._trials.handed_in(step)]
                 for variables in self._trials.assignments(names):
                     for output in outputs:
                         yield AcknowledgeStep(EXECUTION, 0, Terms(), output, variables)

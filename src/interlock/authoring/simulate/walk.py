@@ -6,7 +6,7 @@ what it would report to steer the run is a choice.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import islice
 
 import msgspec
@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from interlock.authoring.simulate.candidates import Trials
 from interlock.authoring.simulate.explore import PossibleCommands, trusted_step
 from interlock.authoring.simulate.liveness import Liveness
-from interlock.core.definition.program import Plan
+from interlock.core.definition.program import LOOP_CONTROL, Plan
 from interlock.core.definition.prompts import effect_text
 from interlock.core.definition.workflow import Gate, Item, Loop, Step, Workflow
 from interlock.core.engine.decide import outcome_of
@@ -25,7 +25,7 @@ from interlock.core.run.outcomes import Decided, NeedAnswer, Refusal
 from interlock.core.run.preferences import PRESETS
 from interlock.core.run.state import RunState
 from interlock.core.run.surface_policy import EXECUTION
-from interlock.core.values import Variables
+from interlock.core.values import Json, Variables
 
 MOST_CHOICES = 24
 MOST_ANSWERS = 500
@@ -117,10 +117,16 @@ def _choices(plan: Plan, possible: PossibleCommands, reached: Decided) -> tuple[
         if gate is not None:
             label, effect = options[number] if number < len(options) else (LEAVE, "")
         else:
-            control = [str(artifact["decision"]) for artifact in command.output.artifacts]
-            label, effect = " and ".join(("Done", *control)), in_words(command.variables)
+            label = " and ".join(("Done", *map(_handed_in, command.output.artifacts)))
+            effect = in_words(command.variables)
         found.append(WalkChoice(label, effect, outcome))
     return tuple(found)
+
+
+def _handed_in(artifact: Mapping[str, Json]) -> str:
+    """Name the decision about a loop, or what conditions read of another artifact."""
+    fields = {name: value for name, value in artifact.items() if name != "kind"}
+    return str(artifact["decision"]) if artifact["kind"] == LOOP_CONTROL else in_words(fields)
 
 
 def in_words(variables: Variables) -> str:

@@ -25,7 +25,7 @@ const url = new URL(line.split(' ').at(-1)); // "interlock: listening on http://
 
 const client = new Client({ name: 'example', version: '1' }, { capabilities: { elicitation: { form: {} } } });
 client.setRequestHandler('elicitation/create', async ({ params }) => {
-  console.log(`? ${params.message} → yes`);
+  console.log(`? ${params.message.split("\n")[0]} → yes`);
   return { action: 'accept', content: { choice: 'yes' } };
 });
 

@@ -22,8 +22,8 @@ WORKFLOWS = Path(__file__).parent / "workflows"
 
 
 async def ask_the_user(_context: Any, question: ElicitRequestParams) -> ElicitResult:
-    """Stand in for the user: show the question and choose."""
-    print(f"? {question.message} → yes")
+    """Stand in for the user: show the question, without the report below it, and choose."""
+    print(f"? {question.message.splitlines()[0]} → yes")
     return ElicitResult(action="accept", content={"choice": "yes"})
 
 

@@ -178,7 +178,7 @@ def commands(draw: Any, plan: Plan, state: RunState, now: int) -> Command:
         ),
         st.builds(
             EnterActivity,
-            st.just(policy),
+            st.sampled_from([door for door in DOORS if door.exits != "taken"]),
             st.just(now),
             st.just(terms),
             targets,

@@ -24,7 +24,7 @@ const capabilities = { elicitation: { form: {} } };
 const talker = new Client({ name: 'run', version: '1' }, { capabilities, ...negotiation });
 const questions = [];
 talker.setRequestHandler(onElicit, async ({ params }) => {
-  questions.push(params.message);
+  questions.push(params.message.split("\n")[0]); // the agent's report is below it
   return { action: 'accept', content: { choice: 'right' } };
 });
 const isUrl = command.startsWith('http://');

@@ -58,7 +58,7 @@ def test_the_python_client_is_asked_for_the_users_decision(arguments: list[str],
     async def answer(_context: Any, params: Any) -> Any:
         from mcp.types import ElicitResult
 
-        questions.append(params.message)
+        questions.append(params.message.partition("\n\n")[0])
         return ElicitResult(action="accept", content={"choice": "right"})
 
     async def story() -> str:

@@ -63,7 +63,7 @@ def test_the_user_is_asked_through_the_client(server: HttpServer, mode: str, act
     questions: list[str] = []
 
     async def answer(_context: Any, params: Any) -> Any:
-        questions.append(params.message)
+        questions.append(params.message.partition("\n\n")[0])
         return ElicitResult(action=action, content={"choice": "right"} if action == "accept" else None)
 
     async def story() -> str:
@@ -109,7 +109,7 @@ def test_a_form_that_nobody_answers_in_time_leaves_the_gate_open(impatient: Http
     shown: list[str] = []
 
     async def never(_context: Any, params: Any) -> Any:
-        shown.append(params.message)
+        shown.append(params.message.partition("\n\n")[0])
         await anyio.sleep_forever()
 
     async def story() -> str:

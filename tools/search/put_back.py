@@ -276,8 +276,8 @@ EXCEPTIONS = (
     PutBack(
         "an approval by who started the run counts",
         "run/polls.py",
-        "if rule.not_by_starter and starter in (approver.name, holder.name):",
-        "if rule.not_by_starter and starter is None:",
+        "if excluded and excluded in (approver.name, holder.name):",
+        "if excluded is None:",
         "approvers",
         Setting("session"),
         "approver",
@@ -285,8 +285,8 @@ EXCEPTIONS = (
     PutBack(
         "a stand-in of who started the run counts",
         "run/polls.py",
-        "if rule.not_by_starter and starter in (approver.name, holder.name):",
-        "if rule.not_by_starter and starter == approver.name:",
+        "if excluded and excluded in (approver.name, holder.name):",
+        "if excluded and excluded == approver.name:",
         "approvers",
         Setting("execution"),
         "approver",

@@ -27,6 +27,7 @@ class When(Struct, frozen=True):
 Ways: TypeAlias = str | When | tuple[str | When, ...]
 Table: TypeAlias = Mapping[Code, Ways]
 
+NOTHING = "(nothing)"  # where even the plainest sentence names something that the call left empty
 CANNOT_TRANSITION = "Cannot transition to '{target}': "
 LEFT_OUT = {
     "choice": "checkpoint '{left_out}' decides it, and its answer does not lead there from '{in_activity}'.",
@@ -38,6 +39,7 @@ LEFT_OUT = {
 def said(table: Table, refusal: Refusal) -> str:
     """Say what a table says about a refusal."""
     known, ways = _known(refusal), table[refusal.code]
+    text, blanks = "", set[str]()
     for way in ways if isinstance(ways, tuple) else (ways,):
         text = way.sentence if isinstance(way, When) else way
         blanks = {name for _, name, _, _ in Formatter().parse(text) if name}
@@ -45,7 +47,7 @@ def said(table: Table, refusal: Refusal) -> str:
             blanks.add(way.known)
         if blanks <= known.keys():
             return text.format_map(known)
-    raise LookupError(f"{refusal.code} has no sentence for {sorted(known)}")
+    return text.format_map(dict.fromkeys(blanks, NOTHING) | known)
 
 
 def _known(refusal: Refusal) -> dict[str, str]:

@@ -312,8 +312,6 @@ ALLOWED = {
     "interlock",
     "interlock.core",
     "interlock.core.values",
-    "interlock.ledger",
-    "interlock.ledger.decoders",
 }
 ALLOWED |= {"interlock.surfaces"}
 ALLOWED |= {f"interlock.surfaces.{name}" for name in ("call", "input_schema", "tool")}

@@ -36,7 +36,7 @@ from support.harness import Bench, decision, gate, rotate, steps, workflow
 from support.http_server import bearer, inbox_answer, serving
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser
+    from playwright.sync_api import Browser, FloatRect, Locator, Page
 
 __all__ = ["browser", "desk"]
 
@@ -51,6 +51,15 @@ def decided(data: Path, session: str) -> list[str]:
     return [event["event"]["option"] for event in ran.json["events"]]
 
 
+def resting(page: Page, button: Locator) -> FloatRect:
+    """Return where a button is once the page has loaded all that belongs to its question."""
+    before = None
+    while (now := button.bounding_box()) is None or now != before:
+        before = now
+        page.wait_for_timeout(300)
+    return now
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("by", ["keys", "half typed", "mouse"])
 def test_people_an_answer_is_for_the_question_on_screen(
@@ -59,8 +68,7 @@ def test_people_an_answer_is_for_the_question_on_screen(
     first = to_the_gate(desk.worker, "The first")
     page = desk.open(browser, "inbox")
     page.get_by_role("article").first.wait_for()
-    button = page.get_by_role("button", name="Accept").first.bounding_box()
-    assert button is not None
+    button = resting(page, page.get_by_role("button", name="Accept").first)
     if by == "half typed":
         page.keyboard.press("1")
         page.get_by_text("press Enter to answer").wait_for()

@@ -6,6 +6,7 @@ bar, so that none can pass for the workflow's or for ours.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from typing import Literal
 
@@ -105,9 +106,8 @@ def substance_text(substance: Substance) -> str:
     """Return the substance as a form or a mail has it: cleaned, and cut to what belongs beside a question."""
     lines = [line.text for line in substance_lines(substance)]
     report = [f"{BAR}{cut(visible(line), MOST_OF_LINE, '…')}".rstrip() for line in report_lines(substance)]
-    kept: list[str] = []
-    while report[len(kept) :] and sum(map(len, kept)) + len(report[len(kept)]) <= MOST_OF_TEXT:
-        kept.append(report[len(kept)])
+    sizes = itertools.accumulate(map(len, report))
+    kept = [line for line, size in zip(report, sizes, strict=True) if size <= MOST_OF_TEXT]
     more = [MORE] if len(kept) < len(report) or substance.shortened else []
     return "\n".join([*lines, *([REPORT, *kept, *more] if report else [])])
 

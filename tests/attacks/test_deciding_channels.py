@@ -32,6 +32,7 @@ from support.attacker import (
     held,
     on,
     question,
+    questions_in,
     step,
     write_activities,
 )
@@ -105,7 +106,7 @@ def test_a15_an_optional_gate_is_put_to_the_user(bench: Bench, surface: str) -> 
     agent = Attacker(bench, surface)
     agent.start()
     agent.reach("deploy")
-    shown = agent.respond_with_forms("deploy", "yes", declines)
+    shown = questions_in(agent.respond_with_forms("deploy", "yes", declines))
     held(shown == ["Deploy?"] and not agent.decisions("deploy"), unasked(agent, shown))
 
 
@@ -118,7 +119,7 @@ def test_a15_a_gate_after_an_optional_step_is_put_to_the_user(bench: Bench, surf
     if surface == "execution":
         agent.do("maybe")
     agent.reach("deploy")
-    shown = agent.respond_with_forms("deploy", "yes", declines)
+    shown = questions_in(agent.respond_with_forms("deploy", "yes", declines))
     held(shown == ["Deploy?"] and not agent.decisions("deploy"), unasked(agent, shown))
 
 
@@ -150,7 +151,7 @@ def test_a15_an_approval_after_an_optional_step_is_put_to_the_user(bench: Bench,
     if surface == "execution":
         agent.do("maybe")
     tool, arguments = finishing(agent, signed="approve")
-    shown = agent.call_with_forms(declines, tool, **arguments)
+    shown = questions_in(agent.call_with_forms(declines, tool, **arguments))
     held(shown == ["Delete it for good?"] and not agent.has_done("delete"), unasked(agent, shown))
 
 
@@ -166,7 +167,7 @@ def test_a15_a_step_with_approval_and_confirmation_asks_for_both(bench: Bench, s
         return accepts("approve")(message) if "for good" in message else declines(message)
 
     tool, arguments = finishing(agent, signed="approve")
-    shown = agent.call_with_forms(reacts, tool, **arguments)
+    shown = questions_in(agent.call_with_forms(reacts, tool, **arguments))
     held("Delete it for good?" in shown, unasked(agent, shown))
     confirmed = [record for record in agent.decisions() if record.gate.startswith("confirm")]
     held(not confirmed, unasked(agent, shown))
@@ -180,7 +181,7 @@ def test_a15_a_confirmation_named_by_its_step_is_put_to_the_user(bench: Bench, s
     agent.start()
     agent.do("look")
     agent.reach("confirm-look")
-    shown = agent.respond_with_forms("look", "proceed", declines)
+    shown = questions_in(agent.respond_with_forms("look", "proceed", declines))
     held(len(shown) == 1 and not agent.decisions(), unasked(agent, shown))
 
 
@@ -347,7 +348,7 @@ def test_gaps_what_was_decided_without_the_user_is_not_closed_by_the_agent(
 @on(*EVERY)
 def test_declines_advisory_enforcement_does_not_pass_a_declined_question(bench: Bench, surface: str) -> None:
     agent = at_the_gate(bench, surface, Terms(enforcement="advisory", min_response_ms=0))
-    shown = agent.respond_with_forms("deploy", "yes", declines)
+    shown = questions_in(agent.respond_with_forms("deploy", "yes", declines))
     assert shown == ["Deploy?"]
     agent.walk("prepare", ">ship", "send")
     held(not agent.has_entered("ship"), "the user was asked, did not answer, and was passed by")
@@ -360,7 +361,7 @@ def test_declines_a_rewind_does_not_forget_a_decline(bench: Bench, surface: str)
     agent.start()
     before = dict(agent.tokens)
     agent.walk("read", "prepare")
-    assert agent.respond_with_forms("deploy", "yes", declines) == ["Deploy?"]
+    assert questions_in(agent.respond_with_forms("deploy", "yes", declines)) == ["Deploy?"]
     rewind(agent, before)
     agent.walk("prepare")
     agent.respond("deploy", "yes")

@@ -48,6 +48,11 @@ def accepts(option: str) -> Reaction:
     return lambda _: FormAnswer("accept", {"choice": option})
 
 
+def questions_in(messages: list[str]) -> list[str]:
+    """Return the questions of forms, without the report below each."""
+    return [message.partition("\n\n")[0] for message in messages]
+
+
 def declines(_message: str) -> FormAnswer:
     return FormAnswer("decline")
 
@@ -198,12 +203,12 @@ class Attacker:
         return self.call(tool, **arguments)
 
     def respond_with_forms(self, gate: str, option: str, reacts: Reaction, **variables: Any) -> list[str]:
-        """Respond through a client that shows forms; return their questions, without the report."""
+        """Respond through a client that shows forms; return the messages of those it showed."""
         tool, arguments = self.responding(gate, option, **variables)
         return self.call_with_forms(reacts, tool, **arguments)
 
     def call_with_forms(self, reacts: Reaction, tool: str, **arguments: Any) -> list[str]:
-        """Call a tool through a client that shows forms; return their questions, without the report."""
+        """Call a tool through a client that shows forms; return the messages of those it showed."""
         shown: list[str] = []
         call = Call(ASKING)
         for _ in range(5):
@@ -211,7 +216,7 @@ class Attacker:
             if isinstance(answer, dict):
                 return shown
             forms = answer.questions
-            shown += [form.message.partition("\n\n")[0] for form in forms.values()]
+            shown += [form.message for form in forms.values()]
             answers = {key: reacts(form.message) for key, form in forms.items()}
             call = Call(ASKING, answers, answer.state)
         raise AssertionError(f"asked again and again: {shown}")

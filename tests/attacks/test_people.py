@@ -54,10 +54,13 @@ def decided(data: Path, session: str) -> list[str]:
 def resting(page: Page, button: Locator) -> FloatRect:
     """Return where a button is once the page has loaded all that belongs to its question."""
     before = None
-    while (now := button.bounding_box()) is None or now != before:
+    for _ in range(60):
+        now = button.bounding_box()
+        if now is not None and now == before:
+            return now
         before = now
         page.wait_for_timeout(300)
-    return now
+    raise AssertionError("the page does not come to rest")
 
 
 @pytest.mark.slow

@@ -17,10 +17,10 @@ from interlock.console.actions import (
     TrustRequest,
 )
 from interlock.console.answers import ConsoleError
-from interlock.console.comparison import Comparison
-from interlock.console.health import DoctorReport, HealthPage, SettingsPage
-from interlock.console.inbox_pages import InboxPage, InboxQuestion
-from interlock.console.run_pages import (
+from interlock.console.pages.comparison import Comparison
+from interlock.console.pages.health import DoctorReport, HealthPage, SettingsPage
+from interlock.console.pages.inbox_pages import InboxPage, InboxQuestion
+from interlock.console.pages.run_pages import (
     KeepRequest,
     RemovalPage,
     RemoveRequest,
@@ -28,11 +28,11 @@ from interlock.console.run_pages import (
     RunsPage,
     ViewRequest,
 )
-from interlock.console.search_pages import SearchPage
-from interlock.console.session_pages import EventsPage, ForkText, NodePage, SessionPage
-from interlock.console.simulation import SimulationPage
-from interlock.console.trust_pages import TrustPage
-from interlock.console.workflow_pages import BuiltinsPage, RunGraph, WorkflowPage, WorkflowsPage
+from interlock.console.pages.search_pages import SearchPage
+from interlock.console.pages.session_pages import EventsPage, ForkText, NodePage, SessionPage
+from interlock.console.pages.simulation import SimulationPage
+from interlock.console.pages.trust_pages import TrustPage
+from interlock.console.pages.workflow_pages import BuiltinsPage, RunGraph, WorkflowPage, WorkflowsPage
 from interlock.ledger.queries.branch_artifacts import BranchArtifacts
 
 TARGET = Path(__file__).resolve().parents[1] / "console" / "src" / "types.ts"

@@ -10,7 +10,7 @@ import pytest
 
 from interlock.cli.compose import ledger_of
 from interlock.cli.config import resolve
-from interlock.console.trust_pages import workflow_to_trust
+from interlock.console.pages.trust_pages import workflow_to_trust
 from interlock.ledger.decisions.trust import give_trust, trustable
 from interlock.ledger.decisions.user_pin import set_pin
 from interlock.store.sqlite.store import open_store

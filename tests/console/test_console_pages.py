@@ -7,9 +7,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from interlock.console import inbox_pages
 from interlock.console.console import Console
-from interlock.console.inbox_pages import PAGE
+from interlock.console.pages import inbox_pages
+from interlock.console.pages.inbox_pages import PAGE
 from interlock.core.principals import LOCAL, Principal
 from interlock.core.run.commands import Terms
 from interlock.ledger.decisions.user_pin import set_pin

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from interlock.console.timelines import run_timeline
+from interlock.console.pages.timelines import run_timeline
 from interlock.core.principals import Principal
 from interlock.ledger.queries.story import HandedIn, RunStory, StoryStep
 from support.console_desk import Desk, desk

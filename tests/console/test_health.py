@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from interlock.console.console import Console
-from interlock.console.health import DoctorLine, DoctorReport, HealthFact, SettingLine
+from interlock.console.pages.health import DoctorLine, DoctorReport, HealthFact, SettingLine
 from interlock.core.principals import LOCAL, Principal
 from interlock.core.run.commands import Terms
 from interlock.ledger.heard_clients import MOST_CLIENTS, HeardClient, HeardClients, clients_of

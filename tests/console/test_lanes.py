@@ -7,7 +7,7 @@ from collections import defaultdict
 from hypothesis import given
 from hypothesis import strategies as st
 
-from interlock.console.lanes import LaneTree, in_lanes, path_to
+from interlock.console.pages.lanes import LaneTree, in_lanes, path_to
 from interlock.ledger.queries.tree import Tree, TreeNode
 
 

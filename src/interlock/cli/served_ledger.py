@@ -24,8 +24,8 @@ from interlock.cli.commands.sessions.question_text import option_text
 from interlock.cli.compose import ConfiguredBackend
 from interlock.cli.config import BadConfig, Config, without_password
 from interlock.console.console import Console
-from interlock.console.health import DoctorLine, DoctorReport, HealthFact, SettingLine
-from interlock.console.inbox_pages import WaitingQuestions
+from interlock.console.pages.health import DoctorLine, DoctorReport, HealthFact, SettingLine
+from interlock.console.pages.inbox_pages import WaitingQuestions
 from interlock.core.principals import LOCAL, Principal
 from interlock.core.run.surface_policy import SurfaceName
 from interlock.ledger.decisions.inbox import AskedQuestion, decide_question

@@ -11,9 +11,9 @@ from msgspec import Struct
 from msgspec.structs import astuple, replace
 
 from interlock.console.answers import Answer, answer_to, refused
-from interlock.console.run_pages import KeepRequest, RemoveRequest, ViewRequest, keep_runs, remove_runs
-from interlock.console.session_pages import fork_text
-from interlock.console.trust_pages import folder_of_checks, workflow_to_trust
+from interlock.console.pages.run_pages import KeepRequest, RemoveRequest, ViewRequest, keep_runs, remove_runs
+from interlock.console.pages.session_pages import fork_text
+from interlock.console.pages.trust_pages import folder_of_checks, workflow_to_trust
 from interlock.core.principals import Principal
 from interlock.core.run.channels import Channel
 from interlock.core.run.outcomes import Refusal

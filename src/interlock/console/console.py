@@ -12,15 +12,15 @@ import msgspec
 from interlock.authoring.diagnostics.diagnostic import ABSENT, Diagnostic, absence, located
 from interlock.console.actions import EXPORTS, Actions
 from interlock.console.answers import Answer, answer_to, answer_to_error, refused
-from interlock.console.comparison import compared
-from interlock.console.health import SettingLine, SettingsPage, Upkeep, health_page
-from interlock.console.inbox_pages import WaitingQuestions, wanted_lines
-from interlock.console.run_pages import exported_runs, number, removal_page, runs_page
-from interlock.console.search_pages import search_page
-from interlock.console.session_pages import events_page, node_page, session_page
-from interlock.console.simulation import simulation_page
-from interlock.console.trust_pages import trust_page
-from interlock.console.workflow_pages import builtins_page, run_graph, workflow_page, workflows_page
+from interlock.console.pages.comparison import compared
+from interlock.console.pages.health import SettingLine, SettingsPage, Upkeep, health_page
+from interlock.console.pages.inbox_pages import WaitingQuestions, wanted_lines
+from interlock.console.pages.run_pages import exported_runs, number, removal_page, runs_page
+from interlock.console.pages.search_pages import search_page
+from interlock.console.pages.session_pages import events_page, node_page, session_page
+from interlock.console.pages.simulation import simulation_page
+from interlock.console.pages.trust_pages import trust_page
+from interlock.console.pages.workflow_pages import builtins_page, run_graph, workflow_page, workflows_page
 from interlock.core.principals import Principal
 from interlock.ledger.decisions.inbox import questions
 from interlock.ledger.errors import error_of

@@ -88,7 +88,7 @@ def start_server(
     chosen = {name.replace("_", "-"): value for name, value in flags.items() if value not in (None, ())}
     config = resolve(chosen)
     from interlock.cli.served_ledger import ServedLedger
-    from interlock.console.health import SettingLine
+    from interlock.console.pages.health import SettingLine
     from interlock.transport.http.access_log import write_to_stderr
     from interlock.transport.http.admission.guard import LOOPBACK
     from interlock.transport.http.admission.oauth import challenge, metadata_routes

@@ -9,7 +9,7 @@ from typing import Literal
 
 import msgspec
 
-from interlock.console.session_pages import SessionPage
+from interlock.console.pages.session_pages import SessionPage
 from interlock.ledger.queries.status import Shown
 from interlock.ledger.queries.story import RunStory, StoryStep
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import Literal
 
-from interlock.console.lanes import LaneTree, in_lanes
-from interlock.console.timelines import RunTimeline, SessionLane, SessionMark, run_timeline
-from interlock.console.trust_pages import untrusted_checks
+from interlock.console.pages.lanes import LaneTree, in_lanes
+from interlock.console.pages.timelines import RunTimeline, SessionLane, SessionMark, run_timeline
+from interlock.console.pages.trust_pages import untrusted_checks
 from interlock.core.run.preferences import mode_of
 from interlock.core.run.state import KnownGap
 from interlock.core.values import Json

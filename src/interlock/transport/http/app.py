@@ -30,13 +30,13 @@ from interlock.transport.http.admission.bodies import BODY_BYTES, Bodies
 from interlock.transport.http.admission.guard import LOOPBACK, Guard
 from interlock.transport.http.admission.limits import Limits
 from interlock.transport.http.admission.principals import Authentication, Identification, SignedIn, Verifier
-from interlock.transport.http.console.answer_routes import answer_routes
 from interlock.transport.http.eras import Eras, Served
-from interlock.transport.http.health_routes import health_routes
-from interlock.transport.http.inbox_routes import inbox_routes
 from interlock.transport.http.mcp import SurfaceServer
 from interlock.transport.http.metrics import Metrics
 from interlock.transport.http.responses import refusal, too_busy
+from interlock.transport.http.routes.answer_routes import answer_routes
+from interlock.transport.http.routes.health_routes import health_routes
+from interlock.transport.http.routes.inbox_routes import inbox_routes
 from interlock.transport.http.service import Service, Unavailable
 from interlock.transport.http.stopping import Stopping
 from interlock.transport.http.subscribers import Subscribers

@@ -1,0 +1,1 @@
+"""The routes that are not MCP and not the console: health, metrics, the inbox, and links that answer."""

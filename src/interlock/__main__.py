@@ -10,10 +10,10 @@ def main() -> int:
     """Run the command line."""
     if sys.argv[1:2] == ["mcp"] and not {"--help", "-h"} & set(sys.argv[2:]):
         gc.disable()  # until the server is built: looking for garbage among modules costs and finds nothing
-        from interlock.cli.mcp import run
+        from interlock.cli.mcp import serve_stdio
 
         try:
-            return run(sys.argv[2:])
+            return serve_stdio(sys.argv[2:])
         except KeyboardInterrupt:  # before the server listens for signals
             return 130
     from interlock.cli.main import cli

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from interlock.authoring.compile.checks import defined
-from interlock.authoring.found_checks import as_yaml, proposed_checks
+from interlock.authoring.found_checks import checks_file, proposed_checks
 from interlock.authoring.graph.model import drawing_of
 from interlock.authoring.library import BUNDLED, Library, Loaded, Source
 from interlock.authoring.simulate.findings import simulate
@@ -190,7 +190,7 @@ def test_checks_are_proposed_from_what_lies_in_a_project(tmp_path: Path) -> None
     assert proposed_checks(tmp_path)["tests"] == "pytest -q"
     (tmp_path / "Makefile").write_text("CHECK := 1\ntest:\n\tpytest\n")
     assert proposed_checks(tmp_path)["tests"] == "make test"
-    assert read_plain(as_yaml({"tests": "make test"})) == {"tests": "make test"}
+    assert read_plain(checks_file({"tests": "make test"})) == {"tests": "make test"}
 
 
 @pytest.mark.parametrize(

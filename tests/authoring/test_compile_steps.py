@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from interlock.authoring.compile import builtins as packs
-from interlock.authoring.compile.templates import arguments, fill
+from interlock.authoring.compile.templates import arguments, fill_placeholders
 from interlock.authoring.library import Loaded
 from interlock.core.definition.conditions import AllOf, AnyOf, Compare, Not, Scope
 from interlock.core.definition.prompts import render
@@ -306,8 +306,8 @@ def test_a_template_call_expands_in_place(tmp_path: Path) -> None:
 
 @given(st.text(alphabet="{}ab_ ", max_size=30))
 def test_filling_all_arguments_leaves_none_and_no_variable_is_touched(text: str) -> None:
-    assert arguments(fill(text, dict.fromkeys(arguments(text), " "))) == []
-    assert fill("{{a}} {a}", {"a": 1}) == "{{a}} 1"
+    assert arguments(fill_placeholders(text, dict.fromkeys(arguments(text), " "))) == []
+    assert fill_placeholders("{{a}} {a}", {"a": 1}) == "{{a}} 1"
 
 
 def test_functions_are_spelled_out_where_they_are_named(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from interlock.authoring.diagnostics.codes import Report
 from interlock.authoring.library import BUNDLED, Library, Loaded, Source
 from interlock.authoring.simulate.explore import explore
 from interlock.authoring.sources.sources import Unit, units
-from interlock.authoring.text.formats import parse
+from interlock.authoring.text.formats import parse_text
 from interlock.authoring.text.yaml_writer import as_yaml
 from interlock.core.definition.workflow import Workflow
 from interlock.core.values import Json
@@ -48,7 +48,7 @@ values = st.recursive(
 @given(st.dictionaries(st.sampled_from(["id", "a b", "yes", "1", "x:"]), values, min_size=1))
 def test_what_is_written_is_read_back(value: dict[str, Json]) -> None:
     report = Report()
-    read = parse("x.yaml", as_yaml(value), "yaml", report)
+    read = parse_text("x.yaml", as_yaml(value), "yaml", report)
     assert read is not None, report.diagnostics()
     assert json.dumps(read.value) == json.dumps(value)
 
@@ -96,7 +96,7 @@ def test_a_real_workflow_compiles_to_the_same(path: Path, tmp_path: Path) -> Non
     ids=lambda path: path.stem,
 )
 def test_a_bundled_workflow_converted_from_json_compiles_to_the_same(path: Path, tmp_path: Path) -> None:
-    parsed = parse(path.name, path.read_text("utf-8"), "yaml", Report())
+    parsed = parse_text(path.name, path.read_text("utf-8"), "yaml", Report())
     assert parsed is not None
     write(tmp_path, {f"{path.stem}.json": json.dumps(parsed.value), "interlock.yaml": "infer: false\n"})
     after = converted(tmp_path / f"{path.stem}.json", tmp_path / "to")

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from interlock.authoring.diagnostics.codes import Report
-from interlock.authoring.text.formats import LARGEST_FILE, Format, decode, parse
+from interlock.authoring.text.formats import LARGEST_FILE, Format, decode, parse_text
 from interlock.authoring.text.locations import DEEPEST, Location, SourceLocation
 from interlock.authoring.text.markdown import as_step, read_page
 from interlock.authoring.text.yaml_writer import as_yaml
@@ -23,7 +23,7 @@ TOON = "id: x\nsteps[2]:\n  - id: a\n    title: A\n  - id: b\n"
 
 @pytest.mark.parametrize(("form", "text"), [("json", JSON), ("yaml", YAML), ("toon", TOON)])
 def test_the_three_formats_mean_the_same(form: Format, text: str) -> None:
-    parsed = parse("w", text, form, Report())
+    parsed = parse_text("w", text, form, Report())
     assert parsed is not None
     assert parsed.value == {"id": "x", "steps": [{"id": "a", "title": "A"}, {"id": "b"}]}
 
@@ -37,7 +37,7 @@ def test_the_three_formats_mean_the_same(form: Format, text: str) -> None:
     ],
 )
 def test_values_and_keys_have_locations(form: Format, text: str, value: Location, key: Location) -> None:
-    parsed = parse("w", text, form, Report())
+    parsed = parse_text("w", text, form, Report())
     assert parsed is not None
     step = SourceLocation(parsed) / "steps" / 0
     assert (step / "title").located() == value
@@ -46,7 +46,7 @@ def test_values_and_keys_have_locations(form: Format, text: str, value: Location
 
 @pytest.mark.parametrize(("form", "text"), [("json", JSON), ("yaml", YAML), ("toon", TOON)])
 def test_what_is_absent_lies_where_its_parent_lies(form: Format, text: str) -> None:
-    parsed = parse("w", text, form, Report())
+    parsed = parse_text("w", text, form, Report())
     assert parsed is not None
     step = SourceLocation(parsed) / "steps" / 1
     assert (step / "title").located() == step.located()
@@ -55,7 +55,7 @@ def test_what_is_absent_lies_where_its_parent_lies(form: Format, text: str) -> N
 
 def codes(text: str, form: Format) -> list[tuple[str, int, int]]:
     report = Report()
-    parse("w", text, form, report)
+    parse_text("w", text, form, report)
     return [(diagnostic.code, diagnostic.line, diagnostic.column) for diagnostic in report.diagnostics()]
 
 
@@ -66,7 +66,7 @@ COMMENTED = 'a[2]:\n  # first\n  - id: x\n  - id: y\nb[2]{id,text}:\n  x,"see: t
 def test_comments_and_rows_with_colons_do_not_shift_the_lines_of_toon(
     path: tuple[str | int, ...], line: int
 ) -> None:
-    parsed = parse("w", COMMENTED, "toon", Report())
+    parsed = parse_text("w", COMMENTED, "toon", Report())
     assert parsed is not None
     assert SourceLocation(parsed, path).located().line == line
 
@@ -90,7 +90,7 @@ def test_an_error_in_json_is_said_in_the_words_of_an_author(
     text: str, message: str, location: tuple[int, int]
 ) -> None:
     report = Report()
-    assert parse("w", text, "json", report) is None
+    assert parse_text("w", text, "json", report) is None
     (found,) = report.diagnostics()
     assert (found.message, (found.line, found.column)) == (message, location)
 
@@ -119,7 +119,7 @@ def test_diagnostics_have_a_code_and_a_location(form: Format, text: str, expecte
 
 
 def test_yaml_words_are_text_and_not_booleans() -> None:
-    parsed = parse("w", "a: yes\nb: no\nc: on\nd: true\ne: 010\nf: 2024-01-01\ng: ~\n", "yaml", Report())
+    parsed = parse_text("w", "a: yes\nb: no\nc: on\nd: true\ne: 010\nf: 2024-01-01\ng: ~\n", "yaml", Report())
     assert parsed is not None
     assert parsed.value == {
         "a": "yes", "b": "no", "c": "on", "d": True, "e": 10, "f": "2024-01-01", "g": None,
@@ -127,7 +127,7 @@ def test_yaml_words_are_text_and_not_booleans() -> None:
 
 
 def test_yaml_aliases_repeat_a_value() -> None:
-    parsed = parse("w", "a: &x [1, 2]\nb: *x\n", "yaml", Report())
+    parsed = parse_text("w", "a: &x [1, 2]\nb: *x\n", "yaml", Report())
     assert parsed is not None
     assert parsed.value == {"a": [1, 2], "b": [1, 2]}
 
@@ -186,7 +186,7 @@ values = st.recursive(
 def test_every_json_value_is_read_as_it_was_written(value: object) -> None:
     text = json.dumps(value, indent=1)
     report = Report()
-    parsed = parse("w", text, "json", report)
+    parsed = parse_text("w", text, "json", report)
     if parsed is None:
         assert "\\u0000" in text or "\\ud" in text
     else:
@@ -201,7 +201,7 @@ def test_damaged_texts_give_a_value_or_a_location(form: Format, text: str, data:
     middle = data.draw(st.text(max_size=12))
     report = Report()
     damaged = text[:cut] + middle + text[cut + data.draw(st.integers(0, 9)) :]
-    parsed = parse("w", damaged, form, report)
+    parsed = parse_text("w", damaged, form, report)
     assert parsed is not None or report.failed
     assert all(diagnostic.line >= 1 and diagnostic.column >= 1 for diagnostic in report.diagnostics())
     if parsed is not None:
@@ -223,7 +223,7 @@ FIELDS = st.dictionaries(st.text(max_size=8), st.text(max_size=20) | st.integers
 def test_any_front_matter_is_read_as_yaml_or_reported(front: str) -> None:
     report = Report()
     page = read_page("p.md", f"---\n{front}\n---\nbody", report)
-    parsed = parse("p.md", f"\n{front}\n", "yaml", Report())
+    parsed = parse_text("p.md", f"\n{front}\n", "yaml", Report())
     assert page.body == "body"
     if parsed is not None and isinstance(parsed.value, dict):
         assert page.fields.value == parsed.value

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from interlock.authoring.graph.layout import Box, Layout, Placed, layout
 from interlock.authoring.graph.mermaid import mermaid_of
 from interlock.authoring.graph.model import drawing_of
-from interlock.authoring.graph.plain import text_of
+from interlock.authoring.graph.plain import drawing_text
 from interlock.authoring.graph.svg import svg_of
 from interlock.authoring.library import BUNDLED, Library, Loaded
 from interlock.core.definition.workflow import Workflow
@@ -90,7 +90,7 @@ def bundled(name: str) -> Workflow:
 @pytest.mark.parametrize("form", ["txt", "mermaid"])
 def test_a_workflow_is_drawn_as_it_always_was(trip: Workflow, form: str) -> None:
     drawing = drawing_of(trip)
-    text = text_of(drawing, 80) if form == "txt" else mermaid_of(drawing)
+    text = drawing_text(drawing, 80) if form == "txt" else mermaid_of(drawing)
     assert text == (GOLDEN / f"trip.{form}").read_text("utf-8")
 
 
@@ -115,19 +115,19 @@ def test_steps_that_exclude_each_other_are_branches(tmp_path: Path) -> None:
         ("keep", "(end)", ""),
     ]
     assert '    n3 -->|"stop"| n4\n    n3 -->|"go"| n5\n' in mermaid_of(drawn)
-    assert "→ undo  if stop\n  → keep  if go\n" in text_of(drawn, 80)
+    assert "→ undo  if stop\n  → keep  if go\n" in drawing_text(drawn, 80)
     assert {"stop", "go"} <= set(texts(svg_of(drawn)))
 
 
 @pytest.mark.parametrize("name", IDS)
 def test_text_fits_the_terminal(name: str) -> None:
-    assert max(map(len, text_of(drawing_of(bundled(name)), 80).splitlines())) <= 80
+    assert max(map(len, drawing_text(drawing_of(bundled(name)), 80).splitlines())) <= 80
 
 
 @pytest.mark.parametrize("name", IDS)
 def test_every_item_is_in_every_picture(name: str) -> None:
     drawn = drawing_of(bundled(name))
-    text, chart = text_of(drawn, 200), mermaid_of(drawn)
+    text, chart = drawing_text(drawn, 200), mermaid_of(drawn)
     for activity in bundled(name).activities:
         for item in (*activity.steps(), *activity.gates()):
             assert f" {item.id}" in text

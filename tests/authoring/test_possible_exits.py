@@ -7,7 +7,7 @@ from pathlib import Path
 from hypothesis import HealthCheck, given, settings
 
 from interlock.authoring.graph.model import END, drawing_of
-from interlock.authoring.simulate.coverage import parts_of
+from interlock.authoring.simulate.coverage import coverage_parts
 from interlock.authoring.simulate.explore import explore
 from interlock.authoring.simulate.findings import simulate
 from interlock.core.definition.conditions import Compare
@@ -62,7 +62,7 @@ def test_a_target_that_the_workflow_does_not_have_is_no_exit() -> None:
     workflow = activities(alone)
     assert [(exit_.to, exit_.via) for exit_ in possible_exits(workflow, alone)] == [(TERMINAL, "end")]
     assert [arrow.end for arrow in drawing_of(workflow).exits("a")] == [END]
-    assert [part.kind for part in parts_of(workflow)] == ["step"]
+    assert [part.kind for part in coverage_parts(workflow)] == ["step"]
     assert simulate(workflow).sound
 
 

@@ -8,7 +8,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from interlock.authoring.diagnostics.codes import Report
-from interlock.authoring.text.formats import parse
+from interlock.authoring.text.formats import parse_text
 from interlock.authoring.text.locations import Parsed
 from interlock.authoring.text.yaml_plain import Irregular, read_plain
 from interlock.authoring.text.yaml_text import read_yaml
@@ -74,7 +74,7 @@ def test_what_is_not_plain_is_left_to_the_full_reader(source: str) -> None:
 
 
 def test_locations_are_found_when_they_are_needed() -> None:
-    read = parse("x.yaml", "a:\n  - b\n  - {c: d}\n", "yaml", Report())
+    read = parse_text("x.yaml", "a:\n  - b\n  - {c: d}\n", "yaml", Report())
     assert read is not None
     location = read.locations.values["a", 1, "c"]
     assert (location.line, location.column) == (3, 9)

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from interlock.authoring.sources.discovery import plugins
-from interlock.authoring.sources.git import GitError, Repository, add, repositories
+from interlock.authoring.sources.git import GitError, Repository, add_repository, repositories
 from support.authored import head, write
 from support.cli_process import PATIENCE, Ran, agent, environment, interlock
 
@@ -101,7 +101,7 @@ def test_a_branch_may_be_chosen(flows: Path, data: Path) -> None:
     write(flows, {"n.json": json.dumps(head(id="new"))})
     commit(flows)
     git(flows, "checkout", "-q", "main")
-    assert add(data, url(flows), "old") != add(data, url(flows), "new", "next")
+    assert add_repository(data, url(flows), "old") != add_repository(data, url(flows), "new", "next")
     assert {"old.x", "new.x", "new.new"} <= listed(data)
     assert "old.new" not in listed(data)
 
@@ -124,23 +124,23 @@ def test_a_branch_may_be_chosen(flows: Path, data: Path) -> None:
     ],
 )
 def test_a_url_that_git_must_not_see_is_refused(data: Path, bad: str) -> None:
-    assert isinstance(add(data, bad, "team"), GitError)
+    assert isinstance(add_repository(data, bad, "team"), GitError)
     assert not (data / "sources").exists()
 
 
 @pytest.mark.parametrize("ref", ["--help", "a..b", "a@{1}", "-x", "a b", "a//b", "x.lock", "a/.b", "", "a\n"])
 def test_an_invalid_ref_is_refused(flows: Path, data: Path, ref: str) -> None:
-    assert isinstance(add(data, url(flows), "team", ref), GitError)
+    assert isinstance(add_repository(data, url(flows), "team", ref), GitError)
 
 
 @pytest.mark.parametrize("name", ["wr", "Team", "a.b", "../x", "1x", ".x", "a/b"])
 def test_a_name_that_is_not_a_namespace_is_refused(flows: Path, data: Path, name: str) -> None:
     """Rule 38."""
-    assert isinstance(add(data, url(flows), name), GitError)
+    assert isinstance(add_repository(data, url(flows), name), GitError)
 
 
 def refused(data: Path, folder: Path) -> str:
-    found = add(data, url(folder), "team")
+    found = add_repository(data, url(folder), "team")
     assert isinstance(found, GitError)
     assert [path for path in (data / "sources").iterdir() if path.is_dir()] == []
     return found.reason
@@ -191,7 +191,7 @@ def test_submodules_are_not_fetched(flows: Path, data: Path, tmp_path: Path) -> 
     commit(inner)
     git(flows, "-c", "protocol.file.allow=always", "submodule", "add", "-q", url(inner), "inner")
     commit(flows)
-    assert isinstance(add(data, url(flows), "team"), Repository)
+    assert isinstance(add_repository(data, url(flows), "team"), Repository)
     assert "team.inner" not in listed(data)
 
 
@@ -229,7 +229,7 @@ def test_broken_files_of_a_repository_are_reported(flows: Path, data: Path) -> N
 
 
 def test_a_damaged_index_forgets_names_but_not_files(flows: Path, data: Path) -> None:
-    add(data, url(flows))
+    add_repository(data, url(flows))
     (data / "sources" / ".index.json").write_text("{")
     assert repositories(data) == []
     assert "flows.x" in listed(data)

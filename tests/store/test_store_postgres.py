@@ -30,7 +30,7 @@ from interlock.ledger.transfer.store_copy import copy_store
 from interlock.store.postgres import connections
 from interlock.store.postgres.appending import append_statement
 from interlock.store.postgres.connections import connect
-from interlock.store.postgres.database import PostgresStore, migrate, open_store, status_of, version_of
+from interlock.store.postgres.database import PostgresStore, database_status, migrate, open_store, version_of
 from interlock.store.postgres.loading import LOAD_BY_ID
 from interlock.store.postgres.queries import PostgresReader
 from interlock.store.postgres.tables import MIGRATIONS
@@ -435,12 +435,12 @@ def test_what_a_process_was_indexing_when_it_died_is_indexed_by_another(
 
 
 def test_processes_that_start_at_once_migrate_once(fresh_url: str) -> None:
-    assert status_of(fresh_url).schema_version == 0
+    assert database_status(fresh_url).schema_version == 0
     with ThreadPoolExecutor(8) as pool:
         stores = list(pool.map(lambda _: open_store(fresh_url), range(8)))
     stores[0].append(start())
     assert session_of(stores[7]).session_id == "sess_a"
-    status = status_of(fresh_url)
+    status = database_status(fresh_url)
     assert (status.schema_version, status.sessions, status.unindexed) == (len(MIGRATIONS), 1, 1)
     for opened in stores:
         opened.close()

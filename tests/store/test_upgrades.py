@@ -10,8 +10,8 @@ import pytest
 
 from interlock.cli.config import Config
 from interlock.cli.doctor_checks import Check, run_checks
+from interlock.store.postgres.database import database_status
 from interlock.store.postgres.database import open_store as open_postgres
-from interlock.store.postgres.database import status_of
 from interlock.store.postgres.tables import MIGRATIONS as POSTGRES
 from interlock.store.protocol import SessionFilter, Store
 from interlock.store.sqlite.schema import MIGRATIONS as SQLITE
@@ -70,7 +70,7 @@ def test_an_upgraded_database_is_whole(restored: Restored) -> None:
     restored.bench.agent()
     assert restored.doctor() == []
     if restored.url is not None:
-        assert status_of(restored.url).schema_version == len(POSTGRES)
+        assert database_status(restored.url).schema_version == len(POSTGRES)
     else:
         assert open_store(restored.bench.folder).schema_version == len(SQLITE)
 

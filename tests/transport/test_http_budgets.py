@@ -16,7 +16,7 @@ from interlock.ledger.tokens.access_tokens import AccessTokens
 from interlock.transport.http.admission import bodies
 from interlock.transport.http.admission.bodies import Bodies
 from interlock.transport.http.console import routes
-from interlock.transport.http.service import record_of
+from interlock.transport.http.service import record_in
 from support.http_server import bearer, serving
 
 MEGABYTE = 2**20
@@ -85,7 +85,7 @@ def test_bytes_that_are_being_answered_count_until_they_are(
 
         async def post() -> None:
             scope = {"type": "http", "method": "POST"}
-            record_of(scope).principal = Principal("ada")
+            record_in(scope).principal = Principal("ada")
             await guarded(scope, receive, send)
 
         guarded = Bodies(app)

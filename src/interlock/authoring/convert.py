@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from interlock.authoring.compile.documents import NUMBERED
 from interlock.authoring.compile.ids import NAMESPACED, RESERVED, suggested
-from interlock.authoring.compile.steps import kind_of
+from interlock.authoring.compile.steps import workflow_kind
 from interlock.authoring.compile.unit import compile_unit
 from interlock.authoring.diagnostics.codes import INFERRED, STRICT, Report
 from interlock.authoring.procedures.procedure import NoProcedure, procedure_of, section_titles, slug
@@ -75,7 +75,7 @@ def convert(
         return _unfit_id(declared)
     value = {**_without_pointers(fields), "id": declared, **_leniency(unit, source)}
     # The folder or the old name that made it a routine may be lost in the conversion.
-    if "kind" not in fields and ("routines" in unit.path.parts[:-1] or kind_of(old_id) == "routine"):
+    if "kind" not in fields and ("routines" in unit.path.parts[:-1] or workflow_kind(old_id) == "routine"):
         value["kind"] = "routine"
     return Converted({f"{unit.path.stem}.yaml": as_yaml(value)})
 

@@ -20,7 +20,7 @@ def proposed_checks(folder: Path) -> dict[str, str]:
     return found
 
 
-def as_yaml(checks: dict[str, str]) -> str:
+def checks_file(checks: dict[str, str]) -> str:
     """Return the file that defines these checks."""
     return HEADER + "".join(f"{name}: {json.dumps(run)}\n" for name, run in checks.items())
 

@@ -42,10 +42,10 @@ def library_of(config: Config) -> Library:
         yield from plugins(config.folder / "cache" / "plugins.json")
         yield from clones(config.folder)
 
-    return Library(sources, config.folder / "cache", discovered, checks_of(config))
+    return Library(sources, config.folder / "cache", discovered, checks_file_of(config))
 
 
-def checks_of(config: Config) -> Path | None:
+def checks_file_of(config: Config) -> Path | None:
     """Return the file in which the project says what its checks run."""
     return Path(config.project) / CHECKS_FILE if config.project else None
 
@@ -196,7 +196,7 @@ class ConfiguredBackend:
             print(f"interlock mcp: the project {project} is not used: {error}", file=sys.stderr)
             return
         self._config, self._ledger.settings = config, settings_of(config, self._folder)
-        self._ledger.library.add(added, checks_of(config))
+        self._ledger.library.add(added, checks_file_of(config))
 
 
 def surface_of(config: Config, flags: Mapping[str, Any] = MappingProxyType({})) -> Surface:

@@ -96,9 +96,9 @@ def _postgres(config: Config, repairs: bool) -> Iterator[Check]:
     except (StoreTooNew, StoreUnavailable, StoreCorrupt, StoreBusy) as error:
         yield Check("store", False, str(error), "see the message")
         return
-    from interlock.store.postgres.database import status_of
+    from interlock.store.postgres.database import database_status
 
-    status = status_of(config.postgres_url or "")
+    status = database_status(config.postgres_url or "")
     yield Check("version", True, f"{status.name}, version {status.server}, schema {status.schema_version}")
     yield Check("file", True, "does not apply: PostgreSQL checks its own files")
     yield from _sessions(ledger, repairs)

@@ -18,10 +18,10 @@ interlock mcp is a server for AI agents: an MCP client starts it and speaks JSON
 Waiting for a client's messages. Press Ctrl-C to stop."""
 
 
-def run(arguments: Sequence[str]) -> int:
+def serve_stdio(arguments: Sequence[str]) -> int:
     """Serve one surface on stdin and stdout until the client disconnects."""
     try:
-        flags = flags_of(arguments)
+        flags = parsed_flags(arguments)
         config = resolve(flags)
         from interlock.cli.compose import surface_of
         from interlock.transport.stdio.pipe import serve
@@ -41,7 +41,7 @@ def run(arguments: Sequence[str]) -> int:
     return serve(surface, version=__version__)
 
 
-def flags_of(arguments: Sequence[str]) -> dict[str, Any]:
+def parsed_flags(arguments: Sequence[str]) -> dict[str, Any]:
     """Read `--name value` and `--name=value`; flags that may repeat collect their values."""
     flags: dict[str, Any] = {}
     pending = list(arguments)

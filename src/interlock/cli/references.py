@@ -19,7 +19,7 @@ from interlock.ledger.queries.status import find_session_of
 from interlock.store.protocol import SessionRow
 
 
-def session_of(ledger: Ledger, ref: str, owner: str) -> SessionRow:
+def session_named(ledger: Ledger, ref: str, owner: str) -> SessionRow:
     """Find a session of an owner, or of everybody's, by its id or by the beginning of its id."""
     try:
         return find_session_of(ledger.store, ref, None if owner == EVERYBODY else owner)
@@ -41,7 +41,7 @@ def _owner_of(ledger: Ledger, ref: str) -> str | None:
 
 def owned_session(ledger: Ledger, ref: str, owner: str) -> tuple[Ledger, SessionRow]:
     """Find a session, and return it with the ledger of its owner, on which the local user acts."""
-    session = session_of(ledger, ref, owner)
+    session = session_named(ledger, ref, owner)
     return ledger.of(session.owner, LOCAL.name), session
 
 

@@ -209,7 +209,7 @@ def clock(at: int) -> str:
     return datetime.fromtimestamp(at / 1000).strftime("%Y-%m-%d %H:%M:%S")
 
 
-def words(status: str) -> str:
+def status_words(status: str) -> str:
     """Write a status as words."""
     return status.replace("_", " ")
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 
 from interlock.authoring.sources.atomic_write import replace_file
-from interlock.cli.references import session_of
+from interlock.cli.references import session_named
 from interlock.cli.screen import CHECK_FAILED, inform, stop
 from interlock.ledger.evidence.signing import FILE, SigningKey, load_key, public_file
 from interlock.ledger.evidence.standalone import Log, RecordUnreadable, public_keys
@@ -45,7 +45,7 @@ def trusted_keys(ledger: Ledger, files: Sequence[Path]) -> dict[str, bytes]:
 
 def sound_log(ledger: Ledger, ref: str, owner: str) -> Log:
     """Return the log of a session, or end the command if something is wrong with it."""
-    session_id = session_of(ledger, ref, owner).session_id
+    session_id = session_named(ledger, ref, owner).session_id
     if wrong := verified_session(ledger, session_id).wrong:
         stop(CHECK_FAILED, f"{session_id} is not signed: {'; '.join(wrong)}. Run `interlock verify {ref}`.")
     return stored_log(ledger.store, session_id)

@@ -10,7 +10,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import astuple, replace
 
-from interlock.console.answers import Answer, answer_to, refused
+from interlock.console.answers import Answer, json_answer, refused
 from interlock.console.pages.run_pages import KeepRequest, RemoveRequest, ViewRequest, keep_runs, remove_runs
 from interlock.console.pages.session_pages import fork_text
 from interlock.console.pages.trust_pages import folder_of_checks, workflow_to_trust
@@ -148,7 +148,7 @@ class Actions:
         )
         ledger, note = self._ledger.of(owner, principal.name), request.note[:LONGEST_NOTE]
         is_decided = decide_question(ledger, asked, request.option, note, channel="console")
-        return answer_to(ActionDone(f"Recorded: {request.option}. {what_follows(is_decided)}"))
+        return json_answer(ActionDone(f"Recorded: {request.option}. {what_follows(is_decided)}"))
 
     def decision_refused(self, principal: Principal, pin: str) -> Answer | None:
         """Return why this principal may not decide now; None if it may (rule 27)."""
@@ -186,7 +186,7 @@ class Actions:
         else:
             give_trust(ledger, shown, folder, "console")
         said = "is no longer trusted" if request.revoke else "is trusted"
-        return answer_to(ActionDone(f"{request.check} {said}."))
+        return json_answer(ActionDone(f"{request.check} {said}."))
 
     def note(self, principal: Principal, request: NoteRequest) -> Answer:
         """Keep a note with the session, where every later recap can show it."""
@@ -195,7 +195,7 @@ class Actions:
         if not request.notes.strip():
             return refused(400, "VALIDATION_ERROR", "The note is empty.", "Write something.")
         kept = ledger.note(Pointer("sst", handle_of(ledger, session.session_id)), Output(request.notes))
-        return answer_to(ActionDone("Noted.", kept))
+        return json_answer(ActionDone("Noted.", kept))
 
     def mode(self, principal: Principal, request: ModeRequest) -> Answer:
         """Set the mode of a session: looser at its tips only, tighter wherever it can be continued."""
@@ -204,11 +204,11 @@ class Actions:
         ledger = self._ledger.of(principal.name)
         session = find_session(ledger, request.session_id)
         changed = set_session_mode(ledger, session.session_id, PRESETS[request.mode], "console")
-        return answer_to(ActionDone(f"Mode {request.mode} at {changed} nodes.", session.session_id))
+        return json_answer(ActionDone(f"Mode {request.mode} at {changed} nodes.", session.session_id))
 
     def fork(self, principal: Principal, request: ForkRequest) -> Answer:
         """Return what to say to an agent that is to go on from a node; nothing is stored."""
-        return answer_to(fork_text(self._ledger.of(principal.name), request.session_id, request.node))
+        return json_answer(fork_text(self._ledger.of(principal.name), request.session_id, request.node))
 
     def abandon(self, principal: Principal, request: AbandonRequest) -> Answer:
         """Give up a run for good; it stays readable."""
@@ -221,7 +221,7 @@ class Actions:
         given_up = abandon_run(ledger, session.session_id, run.run, channel, request.reason)
         if isinstance(given_up, Refusal):
             return refused(409, given_up.code, "The run has ended; there is nothing to give up.")
-        return answer_to(ActionDone("Abandoned. The run stays readable.", session.session_id))
+        return json_answer(ActionDone("Abandoned. The run stays readable.", session.session_id))
 
     def keep(self, principal: Principal, request: KeepRequest) -> Answer:
         """Mark sessions to be kept, or take the marks away."""
@@ -238,9 +238,9 @@ class Actions:
         store, name = self._ledger.store, principal.name
         if request.query is None:
             remove_view(store, name, request.name)
-            return answer_to(ActionDone(f"View {request.name} removed."))
+            return json_answer(ActionDone(f"View {request.name} removed."))
         save_view(store, name, SavedView(request.name, request.query))
-        return answer_to(ActionDone(f"View {request.name} saved."))
+        return json_answer(ActionDone(f"View {request.name} saved."))
 
     def import_session(self, principal: Principal, body: bytes) -> Answer:
         """Import a bundle, which is checked before anything is stored."""
@@ -251,7 +251,7 @@ class Actions:
             return refused(400, bundle.code, bundle.message, bundle.suggestion)
         ledger = self._ledger.of(principal.name)
         session = import_bundle(ledger, bundle)
-        return answer_to(ActionDone(f"Imported '{session.title}'.", session.session_id))
+        return json_answer(ActionDone(f"Imported '{session.title}'.", session.session_id))
 
     def export(self, principal: Principal, ref: str, form: str) -> Answer:
         """Return a session as a file: a bundle to import elsewhere, or a text to read."""

@@ -42,7 +42,7 @@ class ConsoleError(Shown, frozen=True):
     next_action: str = ""
 
 
-def answer_to(value: Shown) -> Answer:
+def json_answer(value: Shown) -> Answer:
     """Encode a page."""
     return Answer(msgspec.json.encode(value))
 

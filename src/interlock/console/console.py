@@ -11,11 +11,11 @@ import msgspec
 
 from interlock.authoring.diagnostics.diagnostic import ABSENT, Diagnostic, absence, located
 from interlock.console.actions import EXPORTS, Actions
-from interlock.console.answers import Answer, answer_to, answer_to_error, refused
+from interlock.console.answers import Answer, answer_to_error, json_answer, refused
 from interlock.console.pages.comparison import compared
 from interlock.console.pages.health import SettingLine, SettingsPage, Upkeep, health_page
 from interlock.console.pages.inbox_pages import WaitingQuestions, wanted_lines
-from interlock.console.pages.run_pages import exported_runs, number, removal_page, runs_page
+from interlock.console.pages.run_pages import exported_runs, number_in, removal_page, runs_page
 from interlock.console.pages.search_pages import search_page
 from interlock.console.pages.session_pages import events_page, node_page, session_page
 from interlock.console.pages.simulation import simulation_page
@@ -71,7 +71,7 @@ class Console:
         if not self._examining.acquire(blocking=False):
             return refused(409, "CONFLICT", "The store is being checked.", "Wait for that check to end.")
         try:
-            return answer_to(self._upkeep.doctor())
+            return json_answer(self._upkeep.doctor())
         finally:
             self._examining.release()
 
@@ -96,38 +96,40 @@ class Console:
         ledger = self._ledger.of(principal.name)
         match parts:
             case ["inbox"]:
-                return answer_to(self._waiting.page(principal, wanted_lines(query)))
+                return json_answer(self._waiting.page(principal, wanted_lines(query)))
             case ["inbox", session_id]:
                 place, digest = query.get("place", ""), query.get("shown", "")
-                return answer_to(self._waiting.question(principal, session_id, place, digest))
+                return json_answer(self._waiting.question(principal, session_id, place, digest))
             case ["runs"]:
-                return answer_to(runs_page(ledger, query))
+                return json_answer(runs_page(ledger, query))
             case ["runs", "removal"]:
-                return answer_to(removal_page(ledger, query.get("ids", "").split(",")))
+                return json_answer(removal_page(ledger, query.get("ids", "").split(",")))
             case ["runs", "export"]:
                 return exported_runs(ledger, query.get("ids", "").split(","))
             case ["sessions", ref]:
                 session = find_session(ledger, ref)
                 asked = tuple(questions(ledger, session))
-                page = session_page(ledger, ref, query.get("run", ""), number(query, "node"), asked)
-                return answer_to(page)
+                page = session_page(ledger, ref, query.get("run", ""), number_in(query, "node"), asked)
+                return json_answer(page)
             case ["sessions", ref, "events"]:
                 kinds = tuple(filter(None, query.get("kind", "").split(",")))
-                return answer_to(events_page(ledger, ref, number(query, "before"), kinds, query.get("q", "")))
+                return json_answer(
+                    events_page(ledger, ref, number_in(query, "before"), kinds, query.get("q", ""))
+                )
             case ["sessions", ref, "node"]:
-                return answer_to(node_page(ledger, ref, number(query, "node")))
+                return json_answer(node_page(ledger, ref, number_in(query, "node")))
             case ["sessions", ref, "graph"]:
-                shown = session_page(ledger, ref, query.get("run", ""), number(query, "node"))
+                shown = session_page(ledger, ref, query.get("run", ""), number_in(query, "node"))
                 if shown.story is None:
                     return refused(404, "NOT_FOUND", "This session has no run yet.")
                 run = next(run for run in shown.status.runs if run.run_id == shown.run_id)
                 plan = ledger.pins.plan(ledger.content, run.workflow_hash)
-                return answer_to(run_graph(plan.workflow, shown.story))
+                return json_answer(run_graph(plan.workflow, shown.story))
             case ["sessions", ref, "artifacts"]:
-                shown = session_page(ledger, ref, query.get("run", ""), number(query, "node"))
+                shown = session_page(ledger, ref, query.get("run", ""), number_in(query, "node"))
                 if shown.story is None:
                     return refused(404, "NOT_FOUND", "This session has no run yet.")
-                return answer_to(branch_artifacts(shown.story))
+                return json_answer(branch_artifacts(shown.story))
             case ["sessions", ref, "export"]:
                 form = query.get("form", "json")
                 if form not in EXPORTS:
@@ -136,30 +138,30 @@ class Console:
             case ["compare"]:
                 return self.comparison(ledger, query)
             case ["workflows"]:
-                return answer_to(workflows_page(ledger.library))
+                return json_answer(workflows_page(ledger.library))
             case ["workflows", workflow_id]:
                 loaded = ledger.library.load(workflow_id)
                 if isinstance(loaded, Diagnostic):
-                    return not_loaded(loaded)
+                    return unusable_workflow(loaded)
                 used = run_lines(ledger, RunsWanted(workflow=workflow_id, limit=LAST_RUNS))
                 users = workflow_users(ledger, workflow_id, NEWEST_SESSIONS) if principal.decides else ()
-                return answer_to(workflow_page(ledger.library, loaded, used.lines, users))
+                return json_answer(workflow_page(ledger.library, loaded, used.lines, users))
             case ["workflows", workflow_id, "simulate"]:
                 loaded = ledger.library.load(workflow_id)
                 if isinstance(loaded, Diagnostic):
-                    return not_loaded(loaded)
-                return answer_to(simulation_page(loaded, query.get("answers", "")))
+                    return unusable_workflow(loaded)
+                return json_answer(simulation_page(loaded, query.get("answers", "")))
             case ["workflows", workflow_id, "checks"]:
                 session_id, owner = query.get("session", ""), query.get("owner", "")
-                return answer_to(trust_page(ledger, principal, workflow_id, session_id, owner))
+                return json_answer(trust_page(ledger, principal, workflow_id, session_id, owner))
             case ["builtins"]:
-                return answer_to(builtins_page())
+                return json_answer(builtins_page())
             case ["search"]:
-                return answer_to(search_page(ledger, query.get("q", "")))
+                return json_answer(search_page(ledger, query.get("q", "")))
             case ["health"]:
-                return answer_to(health_page(ledger, principal, self._version, self._upkeep))
+                return json_answer(health_page(ledger, principal, self._version, self._upkeep))
             case ["settings"]:
-                return answer_to(SettingsPage(self._settings if principal.role == "admin" else ()))
+                return json_answer(SettingsPage(self._settings if principal.role == "admin" else ()))
             case _:
                 return refused(404, "NOT_FOUND", "There is no such page.", "Start at the inbox.")
 
@@ -167,14 +169,14 @@ class Console:
         """Compare two branches: `left` and `right` name a session, `leftNode` and `rightNode` a tip."""
         pages = []
         for side in ("left", "right"):
-            run, node = query.get(f"{side}Run", ""), number(query, f"{side}Node")
+            run, node = query.get(f"{side}Run", ""), number_in(query, f"{side}Node")
             page = session_page(ledger, query.get(side, ""), run, node)
             pages.append(page)
         left, right = pages
-        return answer_to(compared(left, right))
+        return json_answer(compared(left, right))
 
 
-def not_loaded(diagnostic: Diagnostic) -> Answer:
+def unusable_workflow(diagnostic: Diagnostic) -> Answer:
     """Answer for a workflow that does not exist, or whose file has errors."""
     if diagnostic.code == ABSENT:
         return refused(404, diagnostic.code, absence(diagnostic), "Go back to the list of workflows.")

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import get_args
 
 from interlock.authoring.diagnostics.codes import Report, did_you_mean, one_of
-from interlock.authoring.filetypes.type_check import name_of
+from interlock.authoring.filetypes.type_check import type_name
 from interlock.authoring.text.locations import SourceLocation
 from interlock.core.definition.conditions import AllOf, AnyOf, Compare, Condition, Not, Operator
 from interlock.core.values import Json
@@ -53,7 +53,7 @@ def read_condition(raw: Json, at: SourceLocation, report: Report) -> Condition |
             if (written := _WRITTEN_OUT.fullmatch(raw)) is not None:
                 named = '{{variable: {}, operator: "{}", value: {}}}'.format(*written.groups())
         return _invalid(
-            f"a condition must be an object, not {name_of(raw)}", at, report, f"write it as {named}"
+            f"a condition must be an object, not {type_name(raw)}", at, report, f"write it as {named}"
         )
     joiner = next((word for word in ("and", "or", "not") if word in raw), None)
     beside = next((word for word in raw if word in CONDITION_WORDS and word != joiner), None)
@@ -181,7 +181,7 @@ def check_pattern(pattern: Json, flags: str, at: SourceLocation, report: Report)
     from interlock.core.patterns import BadPattern, prepare
 
     if not isinstance(pattern, str):
-        report.add("IL302", f"a pattern must be text, not {name_of(pattern)}", at)
+        report.add("IL302", f"a pattern must be text, not {type_name(pattern)}", at)
         return
     try:
         engine = prepare(pattern, flags).engine

@@ -20,7 +20,7 @@ from interlock.authoring.diagnostics.codes import Report, did_you_mean
 from interlock.authoring.diagnostics.diagnostic import Mention
 from interlock.authoring.filetypes.source_file import DEFAULTS, SourceSettings
 from interlock.authoring.sources.reader import SourceReader
-from interlock.authoring.text.formats import parse
+from interlock.authoring.text.formats import parse_text
 from interlock.authoring.text.locations import Parsed, SourceLocation
 from interlock.authoring.text.markdown import read_page, titled
 from interlock.core.definition.workflow import (
@@ -218,11 +218,11 @@ class FolderDocuments:
             parsed, content = page.fields, page.body
             fields = parsed.value if isinstance(parsed.value, Mapping) else {}
         else:
-            parsed = parse(shown, raw_text, "toon" if file.ending == "toon" else "yaml", report)
+            parsed = parse_text(shown, raw_text, "toon" if file.ending == "toon" else "yaml", report)
             fields = parsed.value if parsed is not None and isinstance(parsed.value, Mapping) else {}
             if kind == "skill" and parsed is not None:
                 self._check_names(SourceLocation(parsed), fields)
-            content = raw_text if file.ending == "toon" else as_toon(fields)
+            content = raw_text if file.ending == "toon" else written_as_toon(fields)
         document = Document(
             kind,
             ref,
@@ -249,7 +249,7 @@ class FolderDocuments:
                 )
 
 
-def as_toon(value: Mapping[str, Json]) -> str:
+def written_as_toon(value: Mapping[str, Json]) -> str:
     import toon_format
 
     text: str = toon_format.encode(dict(value))

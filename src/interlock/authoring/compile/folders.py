@@ -19,7 +19,7 @@ from interlock.authoring.compile.documents import (
 )
 from interlock.authoring.compile.ids import FOLDER_ID
 from interlock.authoring.compile.items import CompileDraft
-from interlock.authoring.compile.steps import check_header, compile_steps, kind_of, read_variables
+from interlock.authoring.compile.steps import check_header, compile_steps, read_variables, workflow_kind
 from interlock.authoring.compile.templates import Templates
 from interlock.authoring.diagnostics.codes import Report, did_you_mean
 from interlock.authoring.filetypes.activity_file import ActivityWorkflowSource, SkillsSource
@@ -28,7 +28,7 @@ from interlock.authoring.inference.beginnings import with_beginning
 from interlock.authoring.inference.places import with_places
 from interlock.authoring.inference.sets import with_inferred_sets
 from interlock.authoring.sources.reader import SourceReader
-from interlock.authoring.text.formats import FORMATS, parse
+from interlock.authoring.text.formats import FORMATS, parse_text
 from interlock.authoring.text.locations import Parsed, SourceLocation
 from interlock.authoring.text.markdown import as_step, read_page
 from interlock.core.definition.workflow import Activity, ActivityMode, Document, Workflow
@@ -116,7 +116,7 @@ def _is_newer(folder: Folder, raw: Json) -> bool:
         return True
     for file in named_files(folder.own, folder.path / "activities", _STRUCTURED):
         text = folder.own.text(file.path)
-        parsed = parse(file.path.name, text, FORMATS[f".{file.ending}"], Report()) if text else None
+        parsed = parse_text(file.path.name, text, FORMATS[f".{file.ending}"], Report()) if text else None
         activity = parsed.value if parsed is not None else None
         steps = activity.get("steps") if isinstance(activity, Mapping) else None
         if isinstance(steps, Sequence) and steps:  # one file tells: generations are not mixed in a folder
@@ -148,7 +148,7 @@ def _compile_file(
     text = reader.text(file.path)
     if text is None:
         return None
-    parsed = parse(reader.shown(file.path), text, FORMATS[f".{file.ending}"], reader.report)
+    parsed = parse_text(reader.shown(file.path), text, FORMATS[f".{file.ending}"], reader.report)
     if parsed is None:
         draft.unusable.add(file.name)
         return None
@@ -223,7 +223,7 @@ def _workflow(
         version=source.version,
         activities=activities,
         form="activities",
-        kind=kind_of(source.id),
+        kind=workflow_kind(source.id),
         initial=source.initial_activity,
         category=source.category,
         tags=source.tags,

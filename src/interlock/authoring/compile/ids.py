@@ -26,7 +26,7 @@ LONGEST_ID = 128
 NAMESPACE_OF = {"project": "project", "git": "repo", "plugin": "repo"}
 
 
-def status_of(workflow: Workflow) -> IdStatus:
+def id_status(workflow: Workflow) -> IdStatus:
     return "namespaced" if "." in workflow.id or workflow.form == "activities" else "legacy"
 
 

@@ -30,7 +30,7 @@ from interlock.authoring.filetypes.step_file import (
     TriggerSource,
     milliseconds,
 )
-from interlock.authoring.filetypes.type_check import name_of, read_as, unknown_fields
+from interlock.authoring.filetypes.type_check import read_as, type_name, unknown_fields
 from interlock.authoring.text.locations import Parsed, SourceLocation
 from interlock.authoring.text.markdown import titled
 from interlock.core.definition.checks import CommandCheck
@@ -144,7 +144,7 @@ def compile_item(raw: Json, at: SourceLocation, draft: CompileDraft) -> Iterator
     """Compile one entry of a list; a template call becomes several steps."""
     raw, at = draft.with_page(raw, at)
     if not isinstance(raw, Mapping):
-        draft.report.add("IL102", f"expected a step, got {name_of(raw)}", at)
+        draft.report.add("IL102", f"expected a step, got {type_name(raw)}", at)
         return
     match raw.get("type"):
         case "loop":
@@ -262,7 +262,7 @@ def compile_step(raw: Mapping[str, Json], at: SourceLocation, draft: CompileDraf
     return Step(
         id=step_id,
         title=source.title or source.name or source.id,
-        prompt=prompts.merged((*opening, *prompts.conditional(source, at, report), closing)),
+        prompt=prompts.merged_fragments((*opening, *prompts.conditional(source, at, report), closing)),
         description=source.description,
         condition=read_condition(source.run_condition or source.condition, at / condition_key, report),
         confirm=read_confirmation(source.require_confirmation, at / "requireConfirmation", report),
@@ -368,7 +368,7 @@ def read_confirmation(raw: Json, at: SourceLocation, report: Report) -> bool | C
         return True if inner is None else inner
     if not isinstance(raw, Mapping):
         report.add(
-            "IL102", f"expected true, false or a condition, got {name_of(raw)}", at, "use true or false"
+            "IL102", f"expected true, false or a condition, got {type_name(raw)}", at, "use true or false"
         )
         return True
     return read_condition(raw, at, report) or False
@@ -555,7 +555,7 @@ def _loop_body(raw: Json, at: SourceLocation, draft: CompileDraft) -> tuple[Item
             draft.report.add("IL106", "the loop has no steps", at)
         return compile_items(raw, at, draft)
     if not isinstance(raw, str):
-        draft.report.add("IL102", f"a body must be a step id or a list, not {name_of(raw)}", at)
+        draft.report.add("IL102", f"a body must be a step id or a list, not {type_name(raw)}", at)
         return ()
     body = draft.loop_bodies.get(raw)
     if body is None:

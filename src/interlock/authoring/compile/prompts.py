@@ -9,7 +9,7 @@ from interlock.authoring.compile import builtins as packs
 from interlock.authoring.compile.conditions import read_condition
 from interlock.authoring.diagnostics.codes import Report, did_you_mean
 from interlock.authoring.filetypes.step_file import Delegation, FunctionSource, StepSource
-from interlock.authoring.filetypes.type_check import name_of
+from interlock.authoring.filetypes.type_check import type_name
 from interlock.authoring.text.locations import SourceLocation
 from interlock.core.definition.workflow import Fragment
 from interlock.core.values import Json
@@ -74,7 +74,7 @@ def _block_lines(raw: Json, at: SourceLocation, report: Report) -> list[str]:
             is_one_text = "text" in kinds and None not in kinds  # else each entry is one of its own
             return ["".join(texts)] if is_one_text else texts
         case _:
-            report.add("IL102", f"expected text or a list, got {name_of(raw)}", at)
+            report.add("IL102", f"expected text or a list, got {type_name(raw)}", at)
             return []
 
 
@@ -89,7 +89,7 @@ def _flat_text(raw: Json, at: SourceLocation, report: Report) -> str:
         case list():
             return "".join(_flat_text(part, at / index, report) for index, part in enumerate(raw))
         case _:
-            report.add("IL102", f"expected text, got {name_of(raw)}", at)
+            report.add("IL102", f"expected text, got {type_name(raw)}", at)
             return ""
 
 
@@ -183,7 +183,7 @@ def conditional(step: StepSource, at: SourceLocation, report: Report) -> list[Fr
     ]
 
 
-def merged(fragments: Iterable[Fragment]) -> tuple[Fragment, ...]:
+def merged_fragments(fragments: Iterable[Fragment]) -> tuple[Fragment, ...]:
     """Join adjacent fragments that are always shown and were no fields of their own."""
     joined: list[Fragment] = []
     for fragment in fragments:

@@ -120,7 +120,7 @@ def _workflow(
         version=source.version,
         activities=(main,),
         form="steps",
-        kind=source.kind or kind_of(source.id),
+        kind=source.kind or workflow_kind(source.id),
         initial=MAIN,
         category=source.category,
         tags=source.tags,
@@ -140,7 +140,7 @@ def _workflow(
     )
 
 
-def kind_of(workflow_id: str) -> Kind:
+def workflow_kind(workflow_id: str) -> Kind:
     return "routine" if workflow_id.rpartition(".")[2].startswith("routine-") else "workflow"
 
 

@@ -139,7 +139,7 @@ def expand(
         report.add(
             "IL105", f"the template has no argument '{name}'", (call_at / "args").key(name), next_action
         )
-    filled = fill({**pack.header, "steps": [dict(step) for step in pack.steps]}, values)
+    filled = fill_placeholders({**pack.header, "steps": [dict(step) for step in pack.steps]}, values)
     assert isinstance(filled, dict)
     items = [item for item in _prefixed(filled["steps"], f"{raw.get('id')}.") if isinstance(item, Mapping)]
     if len(items) == 1 and items[0].get("type") not in ("loop", "gate", "checkpoint"):
@@ -193,11 +193,14 @@ def filled_features(
                 kind = "a list of some of" if setting.several else "one of"
                 report.add("IL221", f"'{name}' of '{ref}' is {kind}: {values}", setting_at)
         worded = {name: setting.worded(config.get(name)) for name, setting in pack.settings.items()}
-        lines = {part: fill(getattr(pack, part), worded) for part in ("constraints", "procedure", "verify")}
+        lines = {
+            part: fill_placeholders(getattr(pack, part), worded)
+            for part in ("constraints", "procedure", "verify")
+        }
         yield replace(pack, **lines)
 
 
-def fill(value: Json, values: Mapping[str, Json]) -> Json:
+def fill_placeholders(value: Json, values: Mapping[str, Json]) -> Json:
     """Replace `{name}` in every text by the argument of that name, if there is one."""
 
     def filled(match: re.Match[str]) -> str:
@@ -208,8 +211,8 @@ def fill(value: Json, values: Mapping[str, Json]) -> Json:
         case str():
             return _ARGUMENT.sub(filled, value)
         case Mapping():
-            return {key: fill(child, values) for key, child in value.items()}
+            return {key: fill_placeholders(child, values) for key, child in value.items()}
         case list() | tuple():
-            return [fill(child, values) for child in value]
+            return [fill_placeholders(child, values) for child in value]
         case _:
             return value

@@ -71,13 +71,13 @@ def _check(kind: inspect.Type, value: Json, at: SourceLocation, report: Report) 
             _check_union(kind, value, at, report)
         case inspect.LiteralType(), _ if value not in kind.values:
             words = [str(word) for word in kind.values]
-            shown = value if isinstance(value, str) else name_of(value)
+            shown = value if isinstance(value, str) else type_name(value)
             report.add("IL103", f"'{shown}' is not one of {', '.join(words)}", at, one_of(str(value), words))
         case _ if not _fits(kind, value):
             unquoted = isinstance(kind, inspect.StrType) and isinstance(value, (bool, int, float))
             fix = 'put it in quotes: "…"' if unquoted else "remove the field" if value is None else ""
             report.add(
-                "IL102", f"expected {_NAMES.get(type(kind), 'a value')}, got {name_of(value)}", at, fix
+                "IL102", f"expected {_NAMES.get(type(kind), 'a value')}, got {type_name(value)}", at, fix
             )
         case inspect.StructType(), Mapping() as entries:
             _check_struct(kind.cls, entries, at, report)
@@ -108,7 +108,7 @@ def _check_union(kind: inspect.UnionType, value: Json, at: SourceLocation, repor
         return
     bare = [choice.type if isinstance(choice, inspect.Metadata) else choice for choice in choices]
     names = " or ".join(_NAMES.get(type(choice), "a value") for choice in bare)
-    report.add("IL102", f"expected {names}, got {name_of(value)}", at)
+    report.add("IL102", f"expected {names}, got {type_name(value)}", at)
 
 
 def _check_struct(kind: type[Struct], value: Mapping[str, Json], at: SourceLocation, report: Report) -> None:
@@ -168,7 +168,7 @@ def _fits(kind: inspect.Type, value: Json) -> bool:
             return True
 
 
-def name_of(value: Json) -> str:
+def type_name(value: Json) -> str:
     """Name the type of a value in an author's words."""
     match value:
         case None:

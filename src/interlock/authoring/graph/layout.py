@@ -36,7 +36,7 @@ class Placed(Struct, frozen=True):
         return self.x + self.box.width / 2
 
 
-class Route(Struct, frozen=True):
+class ArrowLine(Struct, frozen=True):
     """An arrow as points from its start to its end; `back` means that it leads up."""
 
     start: str
@@ -49,7 +49,7 @@ class Layout(Struct, frozen=True):
     """The whole picture."""
 
     boxes: Mapping[str, Placed]
-    routes: tuple[Route, ...]
+    routes: tuple[ArrowLine, ...]
     width: float
     height: float
 
@@ -152,7 +152,7 @@ class _Layers:
                 boxes[name] = Placed(box, x[name] - box.width / 2 - left, y)
             y += height + GAP_Y
         width = max((placed.x + placed.box.width for placed in boxes.values()), default=0.0)
-        ports, routes = _Ports(self._chains, boxes), list[Route]()
+        ports, routes = _Ports(self._chains, boxes), list[ArrowLine]()
         for arrow, chain in self._chains.items():
             back = arrow in self._reversed
             if arrow[0] == arrow[1]:  # along the right side of its box
@@ -161,7 +161,7 @@ class _Layers:
                 points = [(right, bottom - 12), (right + GAP_X / 2, (top + bottom) / 2), (right, top + 12)]
             else:
                 points = list(ports.points(arrow, chain))[:: -1 if back else 1]
-            routes.append(Route(arrow[0], arrow[1], tuple(points), back))
+            routes.append(ArrowLine(arrow[0], arrow[1], tuple(points), back))
         shown = {name: placed for name, placed in boxes.items() if "\0" not in name}
         return Layout(shown, tuple(routes), width, max(y - GAP_Y, 0.0))
 

@@ -11,7 +11,7 @@ MARKS = {"step": "•", "gate": "◆", "loop": "↻"}
 WIDEST_ID = 30
 
 
-def text_of(drawing: Drawing, width: int) -> str:
+def drawing_text(drawing: Drawing, width: int) -> str:
     """Write cards one below the other, each with its exits."""
     lines = [f"{drawing.title} ({drawing.id})"]
     starts = [arrow.end for arrow in drawing.exits(START)]

@@ -8,7 +8,7 @@ from html import escape
 
 from msgspec import Struct
 
-from interlock.authoring.graph.layout import Box, Layout, Placed, Route, layout
+from interlock.authoring.graph.layout import ArrowLine, Box, Layout, Placed, layout
 from interlock.authoring.graph.model import END, START, Drawing, Row
 
 LINE = 18.0
@@ -168,7 +168,7 @@ def _card(placed: Placed, lines: list[Line]) -> Iterator[str]:
         yield _text(line.css, left + (14 if line.mark else 0), top + 13.5, line.text)
 
 
-def _arrow(route: Route) -> str:
+def _arrow(route: ArrowLine) -> str:
     points = route.points
     path = f"M{points[0][0]:.1f} {points[0][1]:.1f}"
     for (x, y), (to_x, to_y) in itertools.pairwise(points):
@@ -178,7 +178,7 @@ def _arrow(route: Route) -> str:
     return f'<path class="{css}" d="{path}" marker-end="url(#tip)"/>'
 
 
-def _label(route: Route, label: str) -> str:
+def _label(route: ArrowLine, label: str) -> str:
     """Draw the label near the start of its arrow, with the whole text as a tooltip."""
     (x, y), (to_x, to_y) = route.points[0], route.points[1]
     text, width = _short(label, LONGEST_LABEL), _label_width(label)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from interlock.authoring.compile.items import CompileDraft
-from interlock.authoring.filetypes.type_check import name_of
+from interlock.authoring.filetypes.type_check import type_name
 from interlock.authoring.lint.variables import located_conditions, located_items
 from interlock.authoring.text.locations import SourceLocation
 from interlock.core.definition.conditions import Compare, Scope, holds, tests_of
@@ -42,7 +42,7 @@ def check_value_types(workflow: Workflow, head: SourceLocation, draft: CompileDr
 
 def _message(variable: Variable, value: Json) -> str:
     return (
-        f"'{variable.name}' is declared as {variable.type}, and this is {name_of(value)}: {str(value)[:40]}"
+        f"'{variable.name}' is declared as {variable.type}, and this is {type_name(value)}: {str(value)[:40]}"
     )
 
 

@@ -82,13 +82,13 @@ def approvals_in(lines: Sequence[TextLine]) -> list[Approval | NoGate]:
     sentences = list(_sentences(lines))
     for position, (number, sentence) in enumerate(sentences):
         if _WAIVES.search(sentence) and not _is_condition(sentence):
-            found.append(NoGate(number, quoted(sentence), "it waives approval"))
+            found.append(NoGate(number, quoted_sentence(sentence), "it waives approval"))
         elif _ASKS.search(sentence):
             is_first = position == 0 and len(sentences) > 1
             stands_before = is_first or _STANDS_BEFORE.search(sentence) is not None
-            found.append(Approval(number, quoted(sentence), "before" if stands_before else "after"))
+            found.append(Approval(number, quoted_sentence(sentence), "before" if stands_before else "after"))
         elif _QUESTION.search(sentence):
-            found.append(NoGate(number, quoted(sentence), "its options are for you to write"))
+            found.append(NoGate(number, quoted_sentence(sentence), "its options are for you to write"))
     return found
 
 
@@ -112,7 +112,7 @@ def _sentences(lines: Sequence[TextLine]) -> Iterator[tuple[int, str]]:
             yield from ((line.number, part) for part in _SENTENCE.split(line.text.strip()) if part)
 
 
-def quoted(text: str) -> str:
+def quoted_sentence(text: str) -> str:
     """Return a sentence as it is quoted in a question: one line, without marks, bounded."""
     plain = " ".join(_MARKS.sub("", text).split()).replace("{{", "{").replace("}}", "}")
     return plain if len(plain) <= LONGEST_QUOTE else plain[: LONGEST_QUOTE - 1].rstrip() + "…"

@@ -183,6 +183,6 @@ def _without_marker(lines: Sequence[TextLine]) -> tuple[TextLine, ...]:
     return (TextLine(first.number, match[match.lastindex or 0] or "", first.is_code), *shifted)
 
 
-def text_of(lines: Sequence[TextLine]) -> str:
+def text_from(lines: Sequence[TextLine]) -> str:
     """Return lines as one text without blank lines around it."""
     return "\n".join(line.text.rstrip() for line in lines).strip("\n")

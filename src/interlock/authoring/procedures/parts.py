@@ -9,7 +9,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-from interlock.authoring.procedures.approvals import quoted
+from interlock.authoring.procedures.approvals import quoted_sentence
 from interlock.authoring.procedures.outline import (
     ItemList,
     ListItem,
@@ -211,13 +211,13 @@ def _item_title(item: ListItem) -> str:
     """Return the bold words that an item begins with, else its first clause."""
     first = next((line.text for line in item.lines if not line.is_blank and not line.is_code), "")
     lead = _LEAD.match(first.strip())
-    text = (lead[1] or lead[2]) if lead else _CLAUSE.split(quoted(first), maxsplit=1)[0]
+    text = (lead[1] or lead[2]) if lead else _CLAUSE.split(quoted_sentence(first), maxsplit=1)[0]
     return plain_title(text) or "Step"
 
 
 def plain_title(text: str) -> str:
     """Return a title: one line without marks, bounded."""
-    plain = printable(quoted(text)).strip(" :.-–—")
+    plain = printable(quoted_sentence(text)).strip(" :.-–—")
     return plain if len(plain) <= LONGEST_TITLE else plain[: LONGEST_TITLE - 1].rstrip() + "…"
 
 

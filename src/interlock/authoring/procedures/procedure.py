@@ -9,14 +9,14 @@ from unicodedata import normalize
 from msgspec import Struct
 
 from interlock.authoring.diagnostics.codes import Report
-from interlock.authoring.procedures.approvals import Approval, approvals_in, is_only_approval, quoted
+from interlock.authoring.procedures.approvals import Approval, approvals_in, is_only_approval, quoted_sentence
 from interlock.authoring.procedures.outline import (
     Section,
     TextLine,
     bullet_list,
     read_lines,
     sections,
-    text_of,
+    text_from,
 )
 from interlock.authoring.procedures.parts import (
     MOST_STEPS,
@@ -177,13 +177,13 @@ class _ProcedureDraft:
         for section in self._asides("other"):
             count = sum(not line.is_blank for line in section.lines)
             lines = "1 line" if count == 1 else f"{count} lines"
-            text = f"the section '{quoted(section.title)}' ({lines}) is part of no step"
+            text = f"the section '{quoted_sentence(section.title)}' ({lines}) is part of no step"
             self.unmapped.append(Unmapped(section.line, text))
 
     def _note_front_matter(self) -> None:
         for name in self._head:
             if name not in _KNOWN_FIELDS:
-                text = f"'{quoted(name)}' of the front matter has no counterpart"
+                text = f"'{quoted_sentence(name)}' of the front matter has no counterpart"
                 self.unmapped.append(Unmapped(self._fields.key(name).located().line, text))
 
     def _steps(self, drafts: Sequence[StepDraft]) -> Iterator[Json]:
@@ -279,7 +279,7 @@ class _ProcedureDraft:
             if not line.is_code:
                 self._note_references(line)
             shown.append(TextLine(line.number, self._with_arguments(text, line.is_code), line.is_code))
-        return printable(text_of(shown))
+        return printable(text_from(shown))
 
     def _with_arguments(self, text: str, is_code: bool) -> str:
         """Fill in the arguments of a slash command as variables."""
@@ -294,7 +294,7 @@ class _ProcedureDraft:
 
     def _declare(self, name: str) -> None:
         if all(known["name"] != name for known in self._variables):
-            about = quoted(str(self._head.get("argument-hint") or "What the command is called with"))
+            about = quoted_sentence(str(self._head.get("argument-hint") or "What the command is called with"))
             self._variables.insert(
                 0, {"name": name, "type": "string", "description": about, "required": True}
             )

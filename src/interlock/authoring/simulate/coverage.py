@@ -54,7 +54,7 @@ def label(activity: str, item_id: str) -> str:
     return item_id if activity in ("", "main", item_id) else f"{activity}/{item_id}"
 
 
-def parts_of(workflow: Workflow) -> list[CoveragePart]:
+def coverage_parts(workflow: Workflow) -> list[CoveragePart]:
     """Return everything that some run should touch, each once, in reading order."""
     parts: list[CoveragePart] = []
     if workflow.initial is None and len(workflow.activities) > 1:

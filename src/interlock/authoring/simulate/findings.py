@@ -7,7 +7,7 @@ from heapq import heappop, heappush
 
 from msgspec import Struct
 
-from interlock.authoring.simulate.coverage import CoveragePart, label, parts_of
+from interlock.authoring.simulate.coverage import CoveragePart, coverage_parts, label
 from interlock.authoring.simulate.explore import MOST_STATES, Explored, explore
 from interlock.core.definition.workflow import Workflow
 from interlock.core.engine.paths.exits import possible_exits
@@ -69,7 +69,7 @@ def simulate(workflow: Workflow, most: int = MOST_STATES) -> Simulated:
         impassable=() if explored.cut else impassable,
         # An item that is never skipped is fine.
         unreached=tuple(
-            part for part in parts_of(workflow) if part not in explored.parts and part.kind != "skip"
+            part for part in coverage_parts(workflow) if part not in explored.parts and part.kind != "skip"
         ),
         limited=tuple(
             label(activity, loop)

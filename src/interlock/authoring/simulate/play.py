@@ -46,7 +46,7 @@ PlayedEnd = End | Literal["unscripted", "endless"]
 T = TypeVar("T")
 
 
-class Visit(Struct, frozen=True):
+class PlayedItem(Struct, frozen=True):
     """One item of the run: a step that was handed out, or a gate and the option that was chosen."""
 
     id: str
@@ -58,7 +58,7 @@ class Visit(Struct, frozen=True):
 class Played(Struct, frozen=True):
     """The result of a scenario; `reason` says why it ended early."""
 
-    visits: tuple[Visit, ...]
+    visits: tuple[PlayedItem, ...]
     end: PlayedEnd
     blockers: tuple[str, ...] = ()
     reason: str = ""
@@ -89,7 +89,7 @@ class _Run:
     """A run in memory: the items it visited, and the parts it touched."""
 
     def __init__(self, plan: Plan, scenario: Scenario) -> None:
-        self.visits: list[Visit] = []
+        self.visits: list[PlayedItem] = []
         self.parts: set[CoveragePart] = set()
         self._plan = plan
         self._scenario = scenario
@@ -174,7 +174,7 @@ class _Run:
                     answer = self._entry(scenario.answers[gate.id], step.id)
                     assert answer is not None
                     artifacts = (*artifacts, decision_artifact(gate.id, answer))
-                self.visits.append(Visit(step.id, activity, context=output.context))
+                self.visits.append(PlayedItem(step.id, activity, context=output.context))
                 notes = output.notes or ", ".join(step.hands_in) or ("done" if step.wants_notes else "")
                 variables = {**self._stand_ins(step, state), **output.context}
                 return AcknowledgeStep(EXECUTION, 0, Terms(), Output(notes, artifacts), variables)
@@ -182,7 +182,7 @@ class _Run:
                 option = self._entry(scenario.answers.get(gate.id), gate.id)
                 command = self._answer(state, gate, option)
                 polled = next((answer.option for answer in command.decisions.values()), option)
-                self.visits.append(Visit(gate.id, activity, polled))
+                self.visits.append(PlayedItem(gate.id, activity, polled))
                 return command
             case NeedInput(variables=names, gate=gate, example=example):
                 # What a question shows is not what a scenario is about: a sample will do.

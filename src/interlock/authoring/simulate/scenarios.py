@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from interlock.authoring.diagnostics.diagnostic import ABSENT, Diagnostic
 from interlock.authoring.filetypes.scenario_file import Expected, ScenarioFile, read_scenarios
 from interlock.authoring.library import Library, Loaded
-from interlock.authoring.simulate.coverage import CoveragePart, Measure, Share, parts_of, shares
+from interlock.authoring.simulate.coverage import CoveragePart, Measure, Share, coverage_parts, shares
 from interlock.authoring.simulate.play import Played, play
 from interlock.authoring.sources.paths import source_at
 from interlock.authoring.sources.sources import HEADS
@@ -67,7 +67,7 @@ def run_file(path: Path, library: Library) -> FileRun:
         return FileRun(path, read.source.workflow, (loaded,))
     if unknown := read.unknown_names(loaded.workflow):
         return FileRun(path, read.source.workflow, tuple(unknown))
-    plan, every = Plan(loaded.workflow), parts_of(loaded.workflow)
+    plan, every = Plan(loaded.workflow), coverage_parts(loaded.workflow)
     outcomes = [
         Outcome(
             scenario.name,

@@ -101,7 +101,7 @@ def _starts(plan: Plan, trials: Trials) -> tuple[WalkChoice, ...]:
         start = StartRun(EXECUTION, 0, "sha256:0", "simulation", PRESETS["guided"], variables)
         outcome = outcome_of(plan, RunState(), start)
         if isinstance(outcome, Decided):
-            started.append(WalkChoice(f"Start with {in_words(variables)}", "", outcome))
+            started.append(WalkChoice(f"Start with {values_text(variables)}", "", outcome))
     return tuple(started)
 
 
@@ -118,7 +118,7 @@ def _choices(plan: Plan, possible: PossibleCommands, reached: Decided) -> tuple[
             label, effect = options[number] if number < len(options) else (LEAVE, "")
         else:
             label = " and ".join(("Done", *map(_handed_in, command.output.artifacts)))
-            effect = in_words(command.variables)
+            effect = values_text(command.variables)
         found.append(WalkChoice(label, effect, outcome))
     return tuple(found)
 
@@ -126,9 +126,9 @@ def _choices(plan: Plan, possible: PossibleCommands, reached: Decided) -> tuple[
 def _handed_in(artifact: Mapping[str, Json]) -> str:
     """Name the decision about a loop, or what conditions read of another artifact."""
     fields = {name: value for name, value in artifact.items() if name != "kind"}
-    return str(artifact["decision"]) if artifact["kind"] == LOOP_CONTROL else in_words(fields)
+    return str(artifact["decision"]) if artifact["kind"] == LOOP_CONTROL else values_text(fields)
 
 
-def in_words(variables: Variables) -> str:
+def values_text(variables: Variables) -> str:
     """Return what is set, for people."""
     return "; ".join(f"{name} = {msgspec.json.encode(value).decode()}" for name, value in variables.items())

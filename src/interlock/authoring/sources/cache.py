@@ -115,14 +115,14 @@ def _with_digest(body: bytes) -> bytes:
 def keep_file(path: Path, content: bytes) -> bool:
     """Keep a file that can be made again; a folder that cannot be written only costs time."""
     try:
-        make_private(path.parent)
+        make_private_folder(path.parent)
         replace_file(path, content)
     except OSError:
         return False
     return True
 
 
-def make_private(folder: Path) -> None:
+def make_private_folder(folder: Path) -> None:
     """Make a folder and its missing parents, accessible to the user alone."""
     missing = [path for path in (folder, *folder.parents) if not path.exists()]
     for path in reversed(missing):

@@ -19,7 +19,7 @@ from msgspec import Struct
 
 from interlock.authoring.compile.ids import RESERVED
 from interlock.authoring.sources.atomic_write import replace_file
-from interlock.authoring.sources.cache import make_private
+from interlock.authoring.sources.cache import make_private_folder
 from interlock.authoring.sources.discovery import CLONES
 
 SCHEMES = ("https", "ssh", "file")
@@ -71,7 +71,9 @@ def repositories(data: Path) -> list[Repository]:
     return [known[name] for name in sorted(known) if (data / CLONES / name).is_dir()]
 
 
-def add(data: Path, url: str, name: str | None = None, ref: str | None = None) -> Repository | GitError:
+def add_repository(
+    data: Path, url: str, name: str | None = None, ref: str | None = None
+) -> Repository | GitError:
     """Clone a repository and remember it; without a name, it is named after the URL."""
     if name is None or not name:
         last = url.rstrip("/").rpartition("/")[2].rpartition(":")[2].removesuffix(".git").lower()
@@ -83,14 +85,14 @@ def add(data: Path, url: str, name: str | None = None, ref: str | None = None) -
     return _cloned(data, url, name, ref)
 
 
-def update(data: Path, known: Repository) -> Repository | GitError:
+def update_repository(data: Path, known: Repository) -> Repository | GitError:
     """Clone again and replace the old clone, which stays until the new one is complete."""
     if reason := _objection(known.url, known.name, known.ref):
         return GitError(reason)
     return _cloned(data, known.url, known.name, known.ref)
 
 
-def remove(data: Path, name: str) -> bool:
+def remove_repository(data: Path, name: str) -> bool:
     """Forget a repository and delete its files."""
     if not NAME.fullmatch(name) or not (data / CLONES / name).is_dir():
         return False
@@ -124,7 +126,7 @@ def _objection(url: str, name: str, ref: str | None) -> str:
 
 def _cloned(data: Path, url: str, name: str, ref: str | None) -> Repository | GitError:
     """Fetch into a new folder, check the tree before it is checked out, then replace the old clone."""
-    make_private(data / CLONES)
+    make_private_folder(data / CLONES)
     clone, target = data / CLONES / f".{name}.{os.getpid()}.{time.monotonic_ns()}", data / CLONES / name
     old = clone.with_name(f"{clone.name}.old")
     branch = ["--branch", ref] if ref else []

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import msgspec
 from msgspec import Struct
 
-from interlock.authoring.compile.ids import IdStatus, status_of, suggested
+from interlock.authoring.compile.ids import IdStatus, id_status, suggested
 from interlock.authoring.diagnostics.diagnostic import Diagnostic
 from interlock.authoring.sources.sources import SourceKind
 from interlock.core.definition.workflow import Form, Kind, Variable, Workflow
@@ -71,7 +71,7 @@ class Listing(Struct, frozen=True):
 
 def listed(workflow: Workflow, digest: str, source: SourceKind, texts: Mapping[str, str]) -> Listed:
     """Return the line of a compiled workflow."""
-    status = status_of(workflow)
+    status = id_status(workflow)
     steps = [step for activity in workflow.activities for step in activity.steps()]
     triggers = [*(activity.triggers for activity in workflow.activities), *(step.triggers for step in steps)]
     names = {trigger.workflow for each in triggers for trigger in each} | {step.provenance for step in steps}

@@ -12,7 +12,7 @@ from stat import S_ISREG
 
 from interlock.authoring.diagnostics.codes import Report
 from interlock.authoring.sources.stamps import Stamp, stamp_of
-from interlock.authoring.text.formats import FORMATS, LARGEST_FILE, decode, parse
+from interlock.authoring.text.formats import FORMATS, LARGEST_FILE, decode, parse_text
 from interlock.authoring.text.locations import Parsed
 
 
@@ -76,7 +76,7 @@ class SourceReader:
             self.report.add_at(self.shown(path), "IL001", message, next_action=fix)
             return None
         text = self.text(path)
-        return None if text is None else parse(self.shown(path), text, form, self.report)
+        return None if text is None else parse_text(self.shown(path), text, form, self.report)
 
     def _may_read(self, path: Path) -> bool:
         """Stamp a path and say whether it is within the boundary."""

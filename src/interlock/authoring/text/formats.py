@@ -24,7 +24,7 @@ Format = Literal["json", "yaml", "toon"]
 FORMATS: dict[str, Format] = {".json": "json", ".yaml": "yaml", ".yml": "yaml", ".toon": "toon"}
 
 
-def parse(file: str, text: str, form: Format, report: Report) -> Parsed | None:
+def parse_text(file: str, text: str, form: Format, report: Report) -> Parsed | None:
     """Parse a text, or report why it has no value."""
     if (offset := text.find("\0")) >= 0:
         report.add_at(file, "IL005", "the file contains a NUL character", LineIndex(text).location(offset))

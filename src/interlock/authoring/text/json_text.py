@@ -44,9 +44,9 @@ def read_json(file: str, text: str, report: Report) -> Parsed | Unreadable:
     except RecursionError:
         return Unreadable("IL003", "nested too deeply")
     if has_duplicates:
-        for path, location in scan(text)[1]:
+        for path, location in scan_json(text)[1]:
             report.add_at(file, "IL006", f"duplicate key '{path[-1]}'", location)
-    return Parsed(file, value, lambda: scan(text)[0])
+    return Parsed(file, value, lambda: scan_json(text)[0])
 
 
 def _syntax_error(text: str, error: json.JSONDecodeError) -> Unreadable:
@@ -65,7 +65,7 @@ def _syntax_error(text: str, error: json.JSONDecodeError) -> Unreadable:
     return Unreadable("IL004", _MEANINGS.get(error.msg, error.msg), location)
 
 
-def scan(text: str) -> tuple[Locations, list[tuple[Path, Location]]]:
+def scan_json(text: str) -> tuple[Locations, list[tuple[Path, Location]]]:
     """Find where every key and value of valid JSON begins, and the duplicate keys."""
     scanner = _Scanner(LineIndex(text))
     for match in _TOKEN.finditer(text):

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from msgspec import Struct
 
 from interlock.authoring.diagnostics.codes import Report
-from interlock.authoring.text.formats import parse
+from interlock.authoring.text.formats import parse_text
 from interlock.authoring.text.locations import Location, Parsed, no_locations
 from interlock.core.values import Json
 
@@ -29,7 +29,7 @@ def read_page(file: str, text: str, report: Report) -> Page:
         return Page(Parsed(file, {}, no_locations), text.strip())
     front, body = match[1] or "", text[match.end() :].strip()
     # The leading newline replaces the opening line, so that lines count from the top of the file.
-    fields = parse(file, f"\n{front}", "yaml", report)
+    fields = parse_text(file, f"\n{front}", "yaml", report)
     if fields is not None and isinstance(fields.value, Mapping):
         return Page(fields, body)
     if fields is not None and fields.value is not None:

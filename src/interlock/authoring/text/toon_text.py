@@ -25,7 +25,7 @@ def read_toon(file: str, text: str, report: Report) -> Parsed | Unreadable:
         except decode_errors as error:
             return Unreadable("IL004", *_message_and_location(error))
         report.add_at(file, "IL008", *_message_and_location(strict_error))
-    return Parsed(file, value, lambda: scan(text))
+    return Parsed(file, value, lambda: scan_toon(text))
 
 
 def _message_and_location(error: Exception) -> tuple[str, Location]:
@@ -37,7 +37,7 @@ def _message_and_location(error: Exception) -> tuple[str, Location]:
     return message, Location(line, 1)
 
 
-def scan(text: str) -> Locations:
+def scan_toon(text: str) -> Locations:
     """Find keys and list items by their indentation."""
     scanner = _Scanner()
     for number, line in enumerate(text.split("\n"), 1):

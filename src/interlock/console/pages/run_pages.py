@@ -10,7 +10,7 @@ from typing import Literal
 
 import msgspec
 
-from interlock.console.answers import Answer, answer_to, refused
+from interlock.console.answers import Answer, json_answer, refused
 from interlock.ledger.ledger import Ledger
 from interlock.ledger.queries.run_lines import (
     HOUR,
@@ -120,12 +120,12 @@ def runs_wanted(query: Mapping[str, str]) -> RunsWanted:
         active=span(query.get("active", "")),
         idle=span(query.get("idle", "")),
         text=query.get("q", ""),
-        offset=max(number(query, "offset") or 0, 0),
-        limit=min(max(number(query, "limit") or 50, 1), MOST_LINES),
+        offset=max(number_in(query, "offset") or 0, 0),
+        limit=min(max(number_in(query, "limit") or 50, 1), MOST_LINES),
     )
 
 
-def number(query: Mapping[str, str], name: str) -> int | None:
+def number_in(query: Mapping[str, str], name: str) -> int | None:
     """Read a number from an address; anything else counts as absent."""
     value = query.get(name, "")
     return int(value) if value.isascii() and value.isdigit() and len(value) < 10 else None
@@ -145,7 +145,7 @@ def keep_runs(ledger: Ledger, request: KeepRequest) -> Answer:
     for line in lines:
         set_keep(ledger.store, line.session_id, request.keep)
     how = "kept whatever the age" if request.keep else "kept no longer than others"
-    return answer_to(RunsChanged(f"{counted(len(lines))} {how}.", len(lines)))
+    return json_answer(RunsChanged(f"{counted_sessions(len(lines))} {how}.", len(lines)))
 
 
 def removal_page(ledger: Ledger, session_ids: Sequence[str]) -> RemovalPage:
@@ -181,10 +181,10 @@ def remove_runs(ledger: Ledger, request: RemoveRequest) -> Answer:
     before = min(request.at, now) + 1
     removed = collect(ledger.store, before, now, waiting=request.waiting, among=among).total()
     stayed = f"; {len(among) - removed} stayed" if removed < len(among) else ""
-    return answer_to(RunsChanged(f"{counted(removed)} deleted{stayed}.", removed))
+    return json_answer(RunsChanged(f"{counted_sessions(removed)} deleted{stayed}.", removed))
 
 
-def counted(sessions: int) -> str:
+def counted_sessions(sessions: int) -> str:
     return "1 session" if sessions == 1 else f"{sessions} sessions"
 
 

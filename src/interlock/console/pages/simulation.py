@@ -67,7 +67,7 @@ def simulation_page(loaded: Loaded, answers: str) -> SimulationPage:
             )
             for choice in walk.choices
         ),
-        ended=ended(walk),
+        ended=walk_end(walk),
         variables=dict(walk.items[-1].reached.state.variables) if walk.items else {},
     )
 
@@ -85,7 +85,7 @@ def simulated_item(plan: Plan, item: WalkedItem) -> SimulatedItem:
     )
 
 
-def ended(walk: SimulatedWalk) -> str:
+def walk_end(walk: SimulatedWalk) -> str:
     """Return how the walk ended; empty while it waits."""
     reached = walk.items[-1].reached if walk.items else None
     if reached is not None and isinstance(reached.awaited, Done):

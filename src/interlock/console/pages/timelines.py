@@ -86,7 +86,7 @@ def run_timeline(story: RunStory, now: int | None) -> RunTimeline:
             title=step.title,
             waiting=step.kind in WAITS,
             start=step.asked_at,
-            end=end_of(step, now),
+            end=step_end(step, now),
             open=step.done_at is None,
         )
         lanes.setdefault((step.activity, step.loop), []).append(bar)
@@ -118,7 +118,7 @@ def checks_in(step: StoryStep) -> Iterator[TimelineCheck]:
         yield TimelineCheck(step.node, check.id, check.passed, check.outcome, check.at, end)
 
 
-def end_of(step: StoryStep, now: int | None) -> int:
+def step_end(step: StoryStep, now: int | None) -> int:
     """Return until when a step lasted; an open one until its last attempt or note, a question until now."""
     if step.done_at is not None:
         return step.done_at

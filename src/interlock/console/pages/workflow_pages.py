@@ -264,7 +264,7 @@ def workflow_page(
         hash=loaded.hash,
         size=entry.size,
         tokens=entry.size // BYTES_PER_TOKEN,
-        graph=graph_of(workflow),
+        graph=workflow_graph(workflow),
         items=tuple(workflow_items(workflow)),
         variables=tuple(
             WorkflowVariable(
@@ -335,7 +335,7 @@ def run_graph(workflow: Workflow, story: RunStory) -> RunGraph:
     """Draw the path of a branch onto the workflow that it is pinned to."""
     visits = Counter(step.item for step in story.steps if step.done_at is not None)
     pending = [step.item for step in story.steps if step.done_at is None]
-    graph = graph_of(workflow)
+    graph = workflow_graph(workflow)
     return RunGraph(graph, dict(visits), pending[-1] if pending else "", taken_arrows(graph, story))
 
 
@@ -352,7 +352,7 @@ def taken_arrows(graph: WorkflowGraph, story: RunStory) -> tuple[tuple[str, str]
     return tuple((route.start, route.end) for route in graph.routes if (route.start, route.end) in gone)
 
 
-def graph_of(workflow: Workflow) -> WorkflowGraph:
+def workflow_graph(workflow: Workflow) -> WorkflowGraph:
     """Return the picture of a workflow as values that a page can draw."""
     picture = picture_of(drawing_of(workflow))
     placed = picture.placed

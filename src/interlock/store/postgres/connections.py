@@ -91,7 +91,7 @@ def _adapters() -> AdaptersMap:
 ADAPTERS = _adapters()
 
 
-def name_of(url: str) -> str:
+def database_name(url: str) -> str:
     """Name a database without its password."""
     known = conninfo_to_dict(url)
     host, port = known.get("host") or "localhost", known.get("port") or 5432
@@ -137,7 +137,7 @@ class PostgresConnection(psycopg.Connection[tuple[Any, ...]]):
 def connect(url: str, deadline: float = STATEMENT_SECONDS) -> PostgresConnection:
     """Open one connection outside the pool, with the reason at once where that fails."""
     ends = monotonic() + deadline
-    with translated(name_of(url)):
+    with translated(database_name(url)):
         connection = PostgresConnection.connect(
             _bounded(url, deadline), autocommit=True, context=ADAPTERS, cursor_factory=psycopg.RawCursor
         )
@@ -187,7 +187,7 @@ class Connections:
     """
 
     def __init__(self, url: str, size: int = POOL_SIZE, deadline: float | None = None) -> None:
-        self.name = name_of(url)
+        self.name = database_name(url)
         self.deadline = inf if deadline is None else deadline
         self._patience = PATIENCE if deadline is None else deadline
         self._away_until = 0.0

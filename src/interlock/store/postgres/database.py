@@ -25,8 +25,8 @@ from interlock.store.postgres.connections import (
     NoAnswer,
     PostgresConnection,
     connect,
+    database_name,
     is_lost,
-    name_of,
     translated,
 )
 from interlock.store.postgres.loading import LOAD_BY_BOTH, LOAD_BY_HANDLE, LOAD_BY_ID, loaded_rows
@@ -73,7 +73,7 @@ class PostgresStore:
     """A store in one database. Threads of a process share a bounded pool of connections."""
 
     def __init__(self, url: str, size: int = POOL_SIZE, deadline: float | None = None) -> None:
-        self.name = name_of(url)
+        self.name = database_name(url)
         self._url = url
         self._connections = Connections(url, size, deadline)
         self._current = Current()
@@ -307,14 +307,14 @@ STATUS = (
 )
 
 
-def status_of(url: str) -> Status:
+def database_status(url: str) -> Status:
     """Say which server and schema a database has and what is stored in it."""
     connection = connect(url)
     try:
-        with translated(name_of(url)):
+        with translated(database_name(url)):
             version = version_of(connection)
             server = connection.execute("SELECT current_setting('server_version')").fetchone()
-            status = Status(name_of(url), str(server[0]) if server else "", version)
+            status = Status(database_name(url), str(server[0]) if server else "", version)
             counts = connection.execute(STATUS).fetchone() if version else None
     finally:
         connection.close()
@@ -358,7 +358,7 @@ def open_store(url: str, size: int = POOL_SIZE, deadline: float | None = None) -
 
     With a `deadline` every call on the store ends within that many seconds.
     """
-    name = name_of(url)
+    name = database_name(url)
     connection = connect(url) if deadline is None else connect(url, deadline)
     try:
         with translated(name):

@@ -27,7 +27,7 @@ from interlock.store.sqlite.store import (
     connect,
     has_own_schema,
     lock_path,
-    make_private,
+    make_private_file,
     migrate,
 )
 
@@ -81,7 +81,7 @@ def salvage(path: Path, into: Path) -> Salvaged:
     """Copy every readable row of the store file `path` into the new store file `into`."""
     if into.exists():
         raise FileExistsError(f"{into} exists; salvage writes a new file")
-    make_private(into)
+    make_private_file(into)
     try:
         with TemporaryDirectory(dir=into.parent) as folder:
             target = connect(into)

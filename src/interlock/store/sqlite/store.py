@@ -250,8 +250,8 @@ class SqliteStore:
         self._connection.close()
         self.witness.close()
         self._wrote, self._lost = False, True
-        make_private(self.path)
-        self._use(opened(self.path, nullcontext()))
+        make_private_file(self.path)
+        self._use(opened_database(self.path, nullcontext()))
 
     @contextmanager
     def _alone(self) -> Iterator[None]:
@@ -311,18 +311,18 @@ def open_store(folder: Path, name: str = FILE, deadline: float = PATIENCE) -> Sq
     A call waits for other threads and processes until its deadline, in seconds.
     """
     path = folder / name
-    make_private(path)
+    make_private_file(path)
     lock = FileLock(lock_path(path))
     try:
         with _translated(path):
-            connection = opened(path, lock)
+            connection = opened_database(path, lock)
     except BaseException:
         lock.close()
         raise
     return SqliteStore(connection, path, lock, deadline)
 
 
-def opened(path: Path, lock: AbstractContextManager[object]) -> apsw.Connection:
+def opened_database(path: Path, lock: AbstractContextManager[object]) -> apsw.Connection:
     """Connect to a database, and bring it to the last migration under the lock."""
     connection = connect(path)
     try:
@@ -368,7 +368,7 @@ def hold_room(database: Path, reserve: Path) -> None:
         reserve.unlink(missing_ok=True)
 
 
-def make_private(path: Path) -> None:
+def make_private_file(path: Path) -> None:
     try:
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
@@ -443,7 +443,7 @@ def version_of(connection: apsw.Connection) -> int:
 
 def _back_up(connection: apsw.Connection, target: Path) -> None:
     target.unlink(missing_ok=True)
-    make_private(target)
+    make_private_file(target)
     copy = apsw.Connection(str(target))
     with copy.backup("main", connection, "main") as backup:
         backup.step()

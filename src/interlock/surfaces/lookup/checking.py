@@ -13,7 +13,7 @@ from interlock.authoring.compile.steps import compile_steps
 from interlock.authoring.diagnostics.codes import Report
 from interlock.authoring.lint.structure import lint
 from interlock.authoring.sources.sources import Source
-from interlock.authoring.text.formats import decode, parse
+from interlock.authoring.text.formats import decode, parse_text
 from interlock.authoring.text.locations import SourceLocation
 from interlock.core.values import Json
 
@@ -25,7 +25,7 @@ def checked(text: str) -> dict[str, Json]:
     """Say whether the text is a workflow that can be loaded, and what is wrong where."""
     report = Report()
     decoded = decode(_FILE, text.encode(errors="surrogatepass"), report)
-    parsed = None if decoded is None else parse(_FILE, decoded, "json", report)
+    parsed = None if decoded is None else parse_text(_FILE, decoded, "json", report)
     if parsed is not None:
         value, at = parsed.value, SourceLocation(parsed)
         check_id(value.get("id") if isinstance(value, Mapping) else None, "steps", at, report)

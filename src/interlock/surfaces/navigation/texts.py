@@ -165,9 +165,9 @@ def _refs_by_workflow(workflows: list[Loaded], kind: DocumentKind) -> dict[str, 
 def _summary(loaded: Loaded, skill: Document) -> dict[str, Json]:
     """Summarize a skill; its capability is read from the text, where the file can be read at all."""
     from interlock.authoring.diagnostics.codes import Report
-    from interlock.authoring.text.formats import parse
+    from interlock.authoring.text.formats import parse_text
 
-    parsed = parse("skill", loaded.text(skill.digest), "toon", Report())
+    parsed = parse_text("skill", loaded.text(skill.digest), "toon", Report())
     value = parsed.value if parsed is not None else None
     capability = value.get("capability") if isinstance(value, dict) else None
     parameters: dict[str, Json] = {"skill_id": skill.ref, "workflow_id": loaded.workflow.id}

@@ -12,7 +12,7 @@ import msgspec
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from interlock.transport.http.metrics import Metrics
-from interlock.transport.http.service import record_of
+from interlock.transport.http.service import record_in
 
 
 class AccessLog:
@@ -45,12 +45,12 @@ class AccessLog:
             route = path if path in self._routes else "other"  # what a client makes up is not logged
             self._metrics.observe_request(route, status)
             if self._write is not None:
-                self._write(line_of(scope, route, status, time.perf_counter() - began))
+                self._write(log_line(scope, route, status, time.perf_counter() - began))
 
 
-def line_of(scope: Scope, route: str, status: int, seconds: float) -> bytes:
+def log_line(scope: Scope, route: str, status: int, seconds: float) -> bytes:
     """Return what the log says about a request."""
-    record = record_of(scope)
+    record = record_in(scope)
     line = {
         "time": datetime.now(UTC).isoformat(timespec="milliseconds"),
         "method": scope["method"],

@@ -121,7 +121,7 @@ class Assembly:
             middleware=middleware,
             lifespan=self._lifespan,
             exception_handlers={
-                404: not_found,
+                404: unknown_path,
                 405: method_not_allowed,
                 Unavailable: unavailable,
                 Saturated: saturated,
@@ -160,7 +160,7 @@ class Assembly:
         )
 
 
-async def not_found(request: Request, error: Exception) -> Response:
+async def unknown_path(request: Request, error: Exception) -> Response:
     """Refuse a path that nothing is at."""
     tool_sets = ", ".join(f"/mcp/{name}" for name in SURFACES)
     return refusal(404, "NOT_FOUND", f"There is nothing here. MCP is at /mcp and at {tool_sets}.")

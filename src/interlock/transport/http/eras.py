@@ -33,7 +33,7 @@ from interlock.transport.http.admission.messages import (
 )
 from interlock.transport.http.admission.sessions import OpenSessions
 from interlock.transport.http.responses import too_busy
-from interlock.transport.http.service import record_of
+from interlock.transport.http.service import record_in
 from interlock.transport.http.stopping import Stopping
 from interlock.transport.rpc import (
     ID_IN_USE,
@@ -91,7 +91,7 @@ class Eras:
         self._unanswered: dict[tuple[Principal, str, str], anyio.Event] = {}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        record_of(scope).surface = self._served.name
+        record_in(scope).surface = self._served.name
         if scope["method"] == "POST":
             await self._serve_message(scope, receive, send)
         else:
@@ -108,7 +108,7 @@ class Eras:
             await self._serve_single(message, body, scope, receive, send)
             return
         session_id = Headers(scope=scope).get(SESSION_HEADER, "")
-        version = self._sessions.version(record_of(scope).principal, session_id)
+        version = self._sessions.version(record_in(scope).principal, session_id)
         refused = refused_batch(message, session_id, version)
         if refused is not None:
             await refused(scope, receive, send)
@@ -148,7 +148,7 @@ class Eras:
 
     async def _open_session(self, version: str, scope: Scope, receive: Receive, send: Send) -> None:
         """Let a client open a session; one that its principal has not used for long may make room for it."""
-        principal = record_of(scope).principal
+        principal = record_in(scope).principal
         surplus = self._sessions.surplus(principal)
         if surplus is not None:
             headers = [(SESSION_HEADER.encode(), surplus.encode())]
@@ -168,7 +168,7 @@ class Eras:
         self, id: RequestId, session_id: str, scope: Scope, receive: Receive, send: Send
     ) -> None:
         """Serve a request of a session, unless one with its id is not answered yet."""
-        key = (record_of(scope).principal, session_id, str(id))  # the SDK does not tell 1 from "1" either
+        key = (record_in(scope).principal, session_id, str(id))  # the SDK does not tell 1 from "1" either
         if (earlier := self._unanswered.get(key)) is not None:
             with anyio.move_on_after(REUSE_SECONDS):  # its client may have read the answer already
                 await earlier.wait()
@@ -196,14 +196,14 @@ class Eras:
 
         session_id = Headers(scope=scope)[SESSION_HEADER]
         try:
-            with self._sessions.used(record_of(scope).principal, session_id):
+            with self._sessions.used(record_in(scope).principal, session_id):
                 await self._handshake.handle_request(scope, receive, explained)
         finally:  # from now on the SDK counts the time until it ends the session
             self._served.renew(session_id)
 
     async def _serve_stream(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Open or end a session's own stream. What there is to tell is told after its head was sent."""
-        headers, principal = Headers(scope=scope), record_of(scope).principal
+        headers, principal = Headers(scope=scope), record_in(scope).principal
         refused = refused_stream(headers)
         if refused is not None:
             await refused(scope, receive, send)

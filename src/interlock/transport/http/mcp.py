@@ -41,7 +41,7 @@ from interlock.surfaces.tool import Surface, call_tool, refuse_as_busy
 from interlock.transport.documents import document_result
 from interlock.transport.http.metrics import Metrics
 from interlock.transport.http.seal import KeyringCodec
-from interlock.transport.http.service import RequestRecord, Service, record_of
+from interlock.transport.http.service import RequestRecord, Service, record_in
 from interlock.transport.http.stopping import Stopping
 from interlock.transport.http.subscribers import Subscribers, notification_of
 from interlock.transport.http.workers import Saturated, Workers
@@ -139,7 +139,7 @@ class SurfaceServer:
         began, outcome = time.perf_counter(), "error"
         try:
             result = await self._result(ctx, params.name)
-            outcome = outcome_of(result)
+            outcome = call_outcome(result)
             return result
         finally:
             self._metrics.observe_call(self.name, record.tool, outcome, time.perf_counter() - began)
@@ -316,7 +316,7 @@ async def explain_refusals(ctx: Context, call_next: CallNext) -> Any:
         raise mcp_error(invalid_params(f"{where}: {what}")) from None
 
 
-def outcome_of(result: JsonObject) -> str:
+def call_outcome(result: JsonObject) -> str:
     """Name what came of a call, for the metrics."""
     if "inputRequests" in result:
         return "asked"
@@ -347,7 +347,7 @@ def decoded(text: str) -> Any:
 def request_record(ctx: Context) -> RequestRecord:
     """Return what is known about the HTTP request that a message came with."""
     assert ctx.request is not None, "every message over HTTP comes with a request"
-    return record_of(ctx.request.scope)
+    return record_in(ctx.request.scope)
 
 
 def is_modern(ctx: Context) -> bool:

@@ -118,7 +118,7 @@ class RequestRecord(Struct):
     tool: str = ""
 
 
-def record_of(scope: MutableMapping[str, Any]) -> RequestRecord:
+def record_in(scope: MutableMapping[str, Any]) -> RequestRecord:
     """Return the record of a request."""
     record = scope.get(KEY)
     if not isinstance(record, RequestRecord):

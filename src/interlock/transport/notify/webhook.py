@@ -38,7 +38,7 @@ def signature(key: bytes, message_id: str, timestamp: int, body: bytes) -> str:
     return f"v1,{base64.b64encode(hmac.new(key, signed, sha256).digest()).decode()}"
 
 
-def body_of(message: Message) -> bytes:
+def webhook_body(message: Message) -> bytes:
     """Encode what happened, when, and the data."""
     subject = "run" if message.occasion == "ended" else "question"
     at = datetime.fromtimestamp(message.at / 1000, UTC).isoformat().replace("+00:00", "Z")
@@ -53,7 +53,7 @@ class Webhook:
         self._url, self._key = url, key_of(secret)
 
     def __call__(self, message: Message) -> None:
-        body, now = body_of(message), int(time.time())
+        body, now = webhook_body(message), int(time.time())
         headers = {
             "content-type": "application/json",
             "webhook-id": message.id,

@@ -9,7 +9,7 @@ import click
 from msgspec import to_builtins
 
 from interlock.cli.options import EVERYBODY, json_option, with_ledger
-from interlock.cli.references import session_of
+from interlock.cli.references import session_named
 from interlock.cli.screen import CHECK_FAILED, USAGE, line_of, paint, print_json, say, stop
 from interlock.cli.signing_key import trusted_keys
 from interlock.ledger.evidence.verification import Verified, summarized, verified_files, verified_session
@@ -89,7 +89,7 @@ def _named(
     files = {subject: Path(subject).read_bytes() for subject in subjects if Path(subject).is_file()}
     for subject in subjects:
         if subject not in files:
-            session_id = session_of(ledger, subject, EVERYBODY).session_id
+            session_id = session_named(ledger, subject, EVERYBODY).session_id
             yield summarized(ledger, verified_session(ledger, session_id))
     yield from verified_files(ledger, files, trusted_keys(ledger, signers), at_least)
 

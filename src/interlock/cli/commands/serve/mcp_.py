@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from interlock.cli.mcp import run
+from interlock.cli.mcp import serve_stdio
 from interlock.cli.options import data_options, store_option, terms_options
 from interlock.surfaces.registry import SURFACES
 
@@ -25,4 +25,4 @@ def command(**flags: Any) -> None:
         for item in value if isinstance(value, tuple) else (value,):
             if item is not None:
                 arguments.append(f"--{name.replace('_', '-')}={item}")
-    raise click.exceptions.Exit(run(arguments))
+    raise click.exceptions.Exit(serve_stdio(arguments))

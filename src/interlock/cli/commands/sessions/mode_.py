@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from interlock.cli.interactive import require_pin, require_terminal
 from interlock.cli.options import json_option, owner_option, with_ledger
-from interlock.cli.references import owned_session, session_of
+from interlock.cli.references import owned_session, session_named
 from interlock.cli.screen import fit, inform, paint, print_json, say, width
 from interlock.core.run.preferences import AUTONOMY, PRESETS, RISK, Mode, Preferences, RiskPolicy
 from interlock.ledger.decisions.modes import (
@@ -48,7 +48,7 @@ def command(
     if mode is not None or risk is not None:
         wanted = PRESETS[mode] if mode else Preferences(modes[0].autonomy, modes[0].risk_policy)
         wanted = replace(wanted, risk_policy=risk) if risk else wanted
-        if any(is_looser(wanted, line) for line in modes):
+        if any(stops_for_less(wanted, line) for line in modes):
             require_terminal("A looser mode")
             require_pin(ledger)
         if session is None:
@@ -62,7 +62,7 @@ def command(
         if ledger.settings.preferences_fixed:
             outranked = "But a mode in the environment or a config file outranks a looser one"
             inform(f"{outranked}: see `interlock config show`.")
-        modes = session_modes(ledger, session_of(ledger, ref, owner)) if ref else (global_mode(ledger),)
+        modes = session_modes(ledger, session_named(ledger, ref, owner)) if ref else (global_mode(ledger),)
     if as_json:
         print_json(
             {"sessionId": session.session_id if session else None, "modes": msgspec.to_builtins(modes)}
@@ -75,7 +75,7 @@ def command(
         say(paint(fit(f"  {line.label}: {line.description}", width()), "quiet"))
 
 
-def is_looser(wanted: Preferences, current: ModeLine) -> bool:
+def stops_for_less(wanted: Preferences, current: ModeLine) -> bool:
     """Say whether a mode stops for less than the current one; only the user may set such a mode."""
     return AUTONOMY.index(wanted.autonomy) > AUTONOMY.index(current.autonomy) or (
         RISK.index(wanted.risk_policy) > RISK.index(current.risk_policy)

@@ -16,9 +16,9 @@ from interlock.cli.screen import (
     paint,
     print_json,
     say,
+    status_words,
     stop,
     width,
-    words,
 )
 from interlock.core.values import Json
 from interlock.ledger.git_context import observe
@@ -59,11 +59,11 @@ def command(ledger: Ledger, query: tuple[str, ...], as_json: bool) -> None:
         print_json({"candidates": listed, "leftOut": found.left_out})
     for candidate in () if as_json else candidates:
         session, run = candidate.session, candidate.run
-        about = words(run.status) if run else "notes only"
+        about = status_words(run.status) if run else "notes only"
         say(paint(fit(f"{ref_of(session.session_id)}  {line_of(session.title)}", width()), "strong"))
         status = paint(about, STATUS_TONES.get(run.status, "plain") if run else "plain")
         named = f"{run.workflow_id}, " if run else ""
-        say(f"{INDENT}{named}{status}, {age(session.updated_at)}, {words(candidate.why)}")
+        say(f"{INDENT}{named}{status}, {age(session.updated_at)}, {status_words(candidate.why)}")
         if candidate.snippet:
             say(paint(fit(f"{INDENT}{line_of(candidate.snippet)}", width()), "quiet"))
     matched = any(candidate.why != "recency_fallback" for candidate in candidates)

@@ -6,7 +6,17 @@ import click
 import msgspec
 
 from interlock.cli.options import EVERYBODY, json_option, owned_lines, owner_option, with_ledger
-from interlock.cli.screen import STATUS_TONES, Tone, age, inform, line_of, print_json, say, table, words
+from interlock.cli.screen import (
+    STATUS_TONES,
+    Tone,
+    age,
+    inform,
+    line_of,
+    print_json,
+    say,
+    status_words,
+    table,
+)
 from interlock.ledger.ledger import Ledger
 from interlock.ledger.queries.run_lines import SHOWN_STATUSES
 
@@ -53,7 +63,7 @@ def command(
         inform(_advice(ledger, owner, filtered=bool(status or workflow or awaiting)))
     rows, tones = list[tuple[str, ...]](), list[tuple[Tone, ...]]()
     for session in listed.lines:
-        status = f"{words(session.status)} ◆" if session.awaiting else words(session.status)
+        status = f"{status_words(session.status)} ◆" if session.awaiting else status_words(session.status)
         title = line_of(session.title)
         ref = (session.ref, session.owner) if owner == EVERYBODY else (session.ref,)
         rows.append((*ref, age(session.updated_at), status, session.workflow_id, title))

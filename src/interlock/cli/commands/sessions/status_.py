@@ -19,9 +19,9 @@ from interlock.cli.screen import (
     paint,
     print_json,
     say,
+    status_words,
     stop,
     width,
-    words,
 )
 from interlock.ledger.ledger import Ledger
 from interlock.ledger.queries.status import session_status
@@ -47,7 +47,7 @@ def command(ledger: Ledger, ref: str, owner: str, as_json: bool) -> None:
             say("No run yet.")
     for run in () if as_json else session.runs:
         say()
-        status = paint(words(run.status), STATUS_TONES.get(run.status, "plain"))
+        status = paint(status_words(run.status), STATUS_TONES.get(run.status, "plain"))
         say(f"{paint(run.workflow_id, 'accent')}  {status}, {age(run.updated_at)}")
         rows = [("run", run.run_id), ("mode", f"{run.mode}, {run.risk_policy} risk")]
         if run.abandoned is not None:

@@ -19,9 +19,9 @@ from interlock.cli.screen import (
     print_json,
     room_after,
     say,
+    status_words,
     stop,
     width,
-    words,
 )
 from interlock.ledger.ledger import Ledger
 from interlock.ledger.log.health import examine
@@ -59,7 +59,7 @@ def command(ledger: Ledger, ref: str, owner: str, as_json: bool) -> None:
 def draw(tree: Tree) -> None:
     """Print one run."""
     tone = STATUS_TONES.get(tree.status, "plain")
-    say(f"{paint(tree.workflow_id, 'accent')}  {paint(words(tree.status), tone)}")
+    say(f"{paint(tree.workflow_id, 'accent')}  {paint(status_words(tree.status), tone)}")
     say()
     children = children_of(tree.nodes)
     parents = {node.node: node.parent for node in tree.nodes}
@@ -103,7 +103,7 @@ def _branch(
 
 def _line(lead: str, node: TreeNode, tone: Tone, blocked: int) -> str:
     remarks = [f"after {blocked} blocked"] if blocked else []
-    remarks += [f"diverged: {words(reason)}" for reason in node.diverged]
+    remarks += [f"diverged: {status_words(reason)}" for reason in node.diverged]
     if node.cause == "non_tip_advance":
         remarks.append(f"fork: rewound to {node.parent}")
     if node.tip:

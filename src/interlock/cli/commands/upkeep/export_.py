@@ -13,7 +13,7 @@ import msgspec
 
 from interlock.authoring.sources.atomic_write import replace_file
 from interlock.cli.options import EVERYBODY, optional_session_argument, owner_option, with_ledger
-from interlock.cli.references import session_of
+from interlock.cli.references import session_named
 from interlock.cli.screen import CHECK_FAILED, USAGE, inform, stop
 from interlock.ledger.evidence.event_stream import streamed_log
 from interlock.ledger.ledger import Ledger
@@ -74,7 +74,7 @@ def command(
         known = _stream(ledger, streamed, _all_sessions(ledger, owner), _positions(positions), output)
         replace_file(positions, msgspec.json.encode(known), durable=True)
     elif ref is not None:
-        session = session_of(ledger, ref, owner)
+        session = session_named(ledger, ref, owner)
         if streamed is None:
             _export(ledger, session, form, output)
             return

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import click
 
 from interlock.cli.options import EVERYBODY, json_option, owner_option, with_ledger
-from interlock.cli.references import session_of
+from interlock.cli.references import session_named
 from interlock.cli.screen import USAGE, counted, print_json, say, stop
 from interlock.core.principals import LOCAL
 from interlock.core.values import Json
@@ -58,17 +58,17 @@ def command(
     if days is None:
         days = PROFILES[profile] if profile is not None else ledger.settings.retention_days
     if keep or unkeep:
-        mark(ledger, keep, unkeep, owner, as_json)
+        mark_kept(ledger, keep, unkeep, owner, as_json)
     elif dry_run:
         preview(ledger, days, waiting, owner, as_json)
     else:
-        remove(ledger, days, waiting, owner, as_json)
+        remove_old(ledger, days, waiting, owner, as_json)
 
 
-def mark(ledger: Ledger, keep: Sequence[str], unkeep: Sequence[str], owner: str, as_json: bool) -> None:
+def mark_kept(ledger: Ledger, keep: Sequence[str], unkeep: Sequence[str], owner: str, as_json: bool) -> None:
     """Set and remove keep marks, once every session is found."""
-    kept = [session_of(ledger, ref, owner).session_id for ref in keep]
-    unkept = [session_of(ledger, ref, owner).session_id for ref in unkeep]
+    kept = [session_named(ledger, ref, owner).session_id for ref in keep]
+    unkept = [session_named(ledger, ref, owner).session_id for ref in unkeep]
     for session_id in kept:
         set_keep(ledger.store, session_id, True)
     for session_id in unkept:
@@ -97,7 +97,7 @@ def preview(ledger: Ledger, days: int, waiting: bool, owner: str, as_json: bool)
         say(f"  and {len(listed) - SHOWN} more; --json lists all")
 
 
-def remove(ledger: Ledger, days: int, waiting: bool, owner: str, as_json: bool) -> None:
+def remove_old(ledger: Ledger, days: int, waiting: bool, owner: str, as_json: bool) -> None:
     """Remove old sessions, and say whose they were and how many stayed because they wait."""
     before, whose = last_kept(ledger, days), chosen(owner)
     removed = collect(ledger.store, before, ledger.clock(), waiting=waiting, owner=whose)

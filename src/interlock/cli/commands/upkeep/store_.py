@@ -41,10 +41,10 @@ def status(as_json: bool, **data: Any) -> None:
 
 def _postgres_status(config: Config) -> tuple[dict[str, Json], bool]:
     require_postgres()
-    from interlock.store.postgres.database import status_of
+    from interlock.store.postgres.database import database_status
     from interlock.store.postgres.tables import MIGRATIONS
 
-    found = status_of(config.postgres_url or "")
+    found = database_status(config.postgres_url or "")
     known: dict[str, Json] = {
         "store": found.name,
         "server": found.server,

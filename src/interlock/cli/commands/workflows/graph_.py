@@ -36,7 +36,7 @@ def command(
 
             text = svg_of(drawing)
         case _:
-            from interlock.authoring.graph.plain import text_of
+            from interlock.authoring.graph.plain import drawing_text
 
-            text = text_of(drawing, width() or WIDEST_PROSE)
+            text = drawing_text(drawing, width() or WIDEST_PROSE)
     click.echo(block_of(text), nl=False)

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from interlock.authoring.convert import ConversionRefused, write_files
-from interlock.authoring.found_checks import as_yaml, proposed_checks
+from interlock.authoring.found_checks import checks_file, proposed_checks
 from interlock.authoring.starters import Starter, started, suggested_id
 from interlock.cli.compose import CHECKS_FILE
 from interlock.cli.screen import CONFLICT, NOT_FOUND, USAGE, inform, say, stop
@@ -55,7 +55,7 @@ def _define_checks(folder: Path) -> None:
     if not checks:
         stop(NOT_FOUND, f"Nothing in {folder} looks like tests, a linter or a build. Write {path} by hand.")
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(as_yaml(checks), encoding="utf-8")
+    path.write_text(checks_file(checks), encoding="utf-8")
     say(str(path))
     for name, run in checks.items():
         say(f"  {name}: {run}")

@@ -24,9 +24,9 @@ from interlock.cli.screen import (
     paragraph,
     print_json,
     say,
+    status_words,
     stop,
     width,
-    words,
 )
 from interlock.core.definition.program import Plan
 from interlock.core.definition.prompts import text_of
@@ -138,7 +138,7 @@ def _show_played(loaded: Loaded, played: Played) -> None:
             outcome = f"  ({', '.join(sets)})"
         say(f"  {visit.id}{outcome}")
     tone: Tone = "good" if played.end == "complete" else "warn"
-    say(f"{paint(words(played.end), tone)} after {len(played.visits)} items")
+    say(f"{paint(status_words(played.end), tone)} after {len(played.visits)} items")
     if played.reason:
         codes = f" ({', '.join(played.blockers)})" if played.blockers else ""
         say(paragraph(f"{played.reason}{codes}"))

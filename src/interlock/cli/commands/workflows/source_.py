@@ -40,7 +40,7 @@ def command() -> None:
 def add(url: str, name: str | None, ref: str | None, data_dir: str | None) -> None:
     """Clone a repository and use its workflows."""
     folder = config_of(data_dir).folder
-    repository = repositories.add(folder, url, name, ref)
+    repository = repositories.add_repository(folder, url, name, ref)
     if isinstance(repository, GitError):
         stop(CONFLICT if repository.taken else CHECK_FAILED, f"{repository.reason}.")
     _show(folder, repository, "added")
@@ -73,7 +73,7 @@ def update(names: tuple[str, ...], data_dir: str | None) -> None:
             stop(NOT_FOUND, f"There is no source '{name}'; see `interlock source list`.")
     if not known:
         inform(NONE)
-    results = {name: repositories.update(folder, known[name]) for name in names or known}
+    results = {name: repositories.update_repository(folder, known[name]) for name in names or known}
     for name, result in results.items():
         if isinstance(result, GitError):
             inform(f"{name} was not changed: {result.reason.rstrip('.')}.")
@@ -88,7 +88,7 @@ def update(names: tuple[str, ...], data_dir: str | None) -> None:
 @data_dir_option
 def remove(name: str, data_dir: str | None) -> None:
     """Remove a repository. Runs of its workflows continue from their pinned copies."""
-    if not repositories.remove(config_of(data_dir).folder, name):
+    if not repositories.remove_repository(config_of(data_dir).folder, name):
         stop(NOT_FOUND, f"There is no source '{name}'; see `interlock source list`.")
     say(f"{name} removed")
 

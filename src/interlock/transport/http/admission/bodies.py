@@ -15,7 +15,7 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from interlock.transport.http.responses import refusal
-from interlock.transport.http.service import record_of
+from interlock.transport.http.service import record_in
 
 BODY_BYTES = 8 * 1024 * 1024
 STRANGER_BYTES = 16 * 1024  # of somebody who signs in
@@ -37,7 +37,7 @@ class Bodies:
         if scope["type"] != "http" or scope["method"] != "POST":
             await self.app(scope, receive, send)
             return
-        name, size = record_of(scope).principal.name, 0
+        name, size = record_in(scope).principal.name, 0
 
         def grow(more: int) -> bool:
             nonlocal size

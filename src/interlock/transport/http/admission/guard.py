@@ -42,7 +42,7 @@ class Guard:
         if repeated := next((name for name in SINGLE if len(headers.getlist(name)) > 1), None):
             return refusal(400, "BAD_HEADER", f"The header {repeated} was sent more than once.")
         host = headers.get("host", "").lower()
-        if name_of(host) not in self._hosts:
+        if host_name(host) not in self._hosts:
             message = "This server does not answer to that Host. Add it with --allowed-hosts."
             return refusal(421, "HOST_NOT_ALLOWED", message)
         # The only origin is the one that the request itself was sent to, also where a proxy ended TLS.
@@ -59,7 +59,7 @@ class Guard:
         return too_large() if len(length) > 18 or int(length) > BODY_BYTES else None
 
 
-def name_of(host: str) -> str:
+def host_name(host: str) -> str:
     """Return the name in a Host header, without its port."""
     name, separator, port = host.rpartition(":")
     return name if separator and port.isdigit() else host

@@ -15,7 +15,7 @@ from msgspec import Struct
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from interlock.transport.http.responses import refusal
-from interlock.transport.http.service import record_of
+from interlock.transport.http.service import record_in
 
 MOST_CALLERS = 10_000
 ALIVE = "/healthz"  # whoever asks this restarts a server that does not answer
@@ -52,7 +52,7 @@ class Limits:
         if scope["type"] != "http" or scope["path"] == ALIVE:
             await self.app(scope, receive, send)
             return
-        name, (address, *_) = record_of(scope).principal.name, scope.get("client") or ("",)
+        name, (address, *_) = record_in(scope).principal.name, scope.get("client") or ("",)
         allowance = self._allowance((name, "" if name else address))
         wait = 0.0 if allowance.tokens >= 1 else (1 - allowance.tokens) / self._rate
         if wait or allowance.in_flight >= self._most:

@@ -14,7 +14,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from interlock.core.principals import Principal
 from interlock.transport.http.responses import refusal
-from interlock.transport.http.service import Service, Unavailable, record_of
+from interlock.transport.http.service import Service, Unavailable, record_in
 
 OPEN = ("/healthz", "/readyz", "/.well-known/", "/answer/")
 METRICS = "/metrics"
@@ -68,7 +68,7 @@ class Identification:
             await self.app(scope, receive, send)
             return
         principal, checked_at = await self._sender(scope, verifier), self._clock()
-        record_of(scope).principal = principal or NOBODY
+        record_in(scope).principal = principal or NOBODY
         if principal is not None:  # the SDK lets nobody else use an MCP session: it compares this user
             scope["user"] = AuthenticatedUser(AccessToken(token="", client_id=principal.name, scopes=[]))
 
@@ -108,7 +108,7 @@ class Authentication:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         is_open = scope["type"] != "http" or scope["path"].startswith((*OPEN, CONSOLE))
-        principal = record_of(scope).principal
+        principal = record_in(scope).principal
         if not is_open and not principal.works and scope["path"] != METRICS:
             message = "A token of the role metrics reads /metrics and nothing else."
             await refusal(403, "FORBIDDEN", message)(scope, receive, send)

@@ -36,7 +36,7 @@ class Look(Protocol):
     def asking(self) -> object: ...
 
 
-async def moves(
+async def change_stream(
     look: Callable[[], Awaitable[Look | None]], after: str, stopping: Stopping
 ) -> AsyncIterator[bytes]:
     """Yield an event for every change, until the server stops or the reader may not look any more.

@@ -17,9 +17,9 @@ from interlock.console.answers import Answer
 from interlock.console.console import Console, built_page
 from interlock.core.principals import Principal
 from interlock.transport.http.console.access import ConsoleAccess, cookie_in, set_cookie
-from interlock.transport.http.console.live import Look, moves
+from interlock.transport.http.console.live import Look, change_stream
 from interlock.transport.http.responses import json_response, refusal
-from interlock.transport.http.service import record_of
+from interlock.transport.http.service import record_in
 from interlock.transport.http.stopping import Stopping
 
 WORKERS = 4
@@ -159,13 +159,13 @@ class ConsoleRoutes:
         after = request.headers.get("last-event-id") or request.query_params.get("after", "")
         stopping: Stopping = request.app.state.stopping
         headers = {**HEADERS, "Cache-Control": "no-store", "X-Accel-Buffering": "no"}
-        return StreamingResponse(moves(look, after, stopping), 200, headers, "text/event-stream")
+        return StreamingResponse(change_stream(look, after, stopping), 200, headers, "text/event-stream")
 
     async def principal(self, request: Request) -> Principal | None:
         """Return whom the cookie of a request was given to."""
         known = await self.in_thread(partial(self._access.principal_in, request.headers))
         if known is not None:
-            record_of(request.scope).principal = known
+            record_in(request.scope).principal = known
         return known
 
     async def in_thread(self, call: Callable[[], Result]) -> Result:

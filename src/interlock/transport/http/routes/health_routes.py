@@ -10,7 +10,7 @@ from starlette.routing import Route
 
 from interlock.transport.http.metrics import Metrics
 from interlock.transport.http.responses import json_response, refusal
-from interlock.transport.http.service import Service, Unavailable, record_of
+from interlock.transport.http.service import Service, Unavailable, record_in
 from interlock.transport.http.stopping import Stopping
 from interlock.transport.http.workers import Readiness, Saturated, Workers
 
@@ -34,7 +34,7 @@ def health_routes(
         return json_response({"status": "ready"})
 
     async def show_metrics(request: Request) -> Response:
-        if not record_of(request.scope).principal.reads_metrics:
+        if not record_in(request.scope).principal.reads_metrics:
             return refusal(403, "FORBIDDEN", "Metrics are for the roles metrics and admin.")
         reason = await readiness.reason()
         gauges = {

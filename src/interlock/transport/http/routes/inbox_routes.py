@@ -15,7 +15,7 @@ from starlette.routing import Route
 
 from interlock.core.values import Json
 from interlock.transport.http.responses import json_response, refusal
-from interlock.transport.http.service import InboxAnswer, Service, record_of
+from interlock.transport.http.service import InboxAnswer, Service, record_in
 from interlock.transport.http.workers import Workers
 
 PAGE = 100
@@ -33,14 +33,14 @@ def inbox_routes(service: Service, workers: Workers, *, authenticated: bool) -> 
             return refusal(400, "BAD_QUERY", f"limit is a number from 1 to {MOST}.")
         if not _CURSOR.fullmatch(after):
             return refusal(400, "BAD_QUERY", "cursor is the one in `next` of the page before.")
-        principal = record_of(request.scope).principal
+        principal = record_in(request.scope).principal
         page = await workers.on_store(service.inbox, principal, after, int(limit))
         following = f"/inbox?limit={limit}&cursor={page.after}" if page.after else None
         told: dict[str, Json] = {"questions": page.questions, "total": page.total, "next": following}
         return json_response({**told, "counting": True} if page.counting else told)
 
     async def decide(request: Request) -> Response:
-        principal = record_of(request.scope).principal
+        principal = record_in(request.scope).principal
         if not (authenticated and principal.decides):
             message = "Deciding needs a token of the role approver: interlock auth add NAME --role approver."
             return refusal(403, "FORBIDDEN", message)

@@ -132,6 +132,19 @@ UNINDEXED_COMMITS = (
     + BEHIND_SEARCH.format(joined=" JOIN commits AS c ON c.session_id = s.session_id")
     + " AND c.last > w.indexed_to AND c.last > s.head_index - $3 ORDER BY c.session_id, c.last"
 )
+STALE = (
+    "SELECT session_id FROM sessions AS s WHERE session_id > $1 AND updated_at < $2 AND NOT keep"
+    " AND (CAST($3 AS BOOLEAN) OR NOT EXISTS"
+    " (SELECT 1 FROM runs WHERE runs.session_id = s.session_id AND awaiting <> ''))"
+    " AND owner = coalesce($4, owner){among} ORDER BY session_id LIMIT {limit}"
+)
+OBSERVED_VALUES = (  # steps from value to value: many sessions share one
+    "WITH RECURSIVE listed (value) AS (SELECT {no_text} UNION ALL"
+    " SELECT (SELECT o.value FROM observations AS o JOIN sessions AS s ON s.session_id = o.session_id"
+    " WHERE o.key = $1 AND s.owner = $2 AND o.value > listed.value ORDER BY o.value LIMIT 1)"
+    " FROM listed WHERE listed.value IS NOT NULL)"
+    " SELECT value FROM listed WHERE value <> '' LIMIT $3"
+)
 COMMONLY_OBSERVED = NEWEST.format(
     columns="session_id, updated_at",
     where="(SELECT o.value FROM observations AS o WHERE o.session_id = sessions.session_id AND o.key = $1)"
@@ -145,10 +158,22 @@ class PortableReads(ABC):
     """The questions that one statement answers on either engine."""
 
     decoders: Mapping[object, Callable[..., Any]] = {}  # of the rows that an engine stores in another form
+    locks = ""  # what a writer adds to keep others from rows that it will remove
+    few: int  # rows that are looked up by a value; where it is common, they are met soon by going backwards
+    rarely_observed: str  # how they are looked up
+    no_text = "''"
 
     @abstractmethod
     def _rows(self, sql: str, *values: Any) -> Iterable[tuple[Any, ...]]:
         """Run a statement and return its rows as the driver gives them."""
+
+    @abstractmethod
+    def _among(self, slot: str) -> str:
+        """Return the test that a text is one of a list, which is bound to a slot."""
+
+    @abstractmethod
+    def _listed(self, texts: Sequence[str]) -> object:
+        """Return a list of texts as the engine's driver binds it."""
 
     def _each(self, row: Callable[..., T], sql: str, *values: Any) -> Iterator[T]:
         decoded: Callable[..., T] = self.decoders.get(row, row)
@@ -174,6 +199,29 @@ class PortableReads(ABC):
         page = f"{limit} OFFSET {offset}"
         sql = NEWEST.format(columns=columns_of(SessionRow), where=where, most=most, limit=page)
         return self._all(SessionRow, sql, *values, wanted.limit + wanted.offset, wanted.limit, wanted.offset)
+
+    def head_digests(self, session_ids: Sequence[str]) -> dict[str, bytes]:
+        sql = f"SELECT session_id, head_digest FROM sessions WHERE session_id {self._among('$1')}"
+        return dict(self._rows(sql, self._listed(session_ids)))
+
+    def sessions_among(self, session_ids: Sequence[str]) -> list[SessionRow]:
+        where = f" WHERE session_id {self._among('$1')}"
+        return self._all(SessionRow, SESSION + where, self._listed(session_ids))
+
+    def stale_sessions(
+        self,
+        before: int,
+        after: str,
+        limit: int,
+        *,
+        waiting: bool = False,
+        owner: str | None = None,
+        among: Sequence[str] | None = None,
+    ) -> list[str]:
+        given = [] if among is None else [self._listed(among)]
+        chosen = f" AND session_id {self._among('$5')}" if given else ""
+        sql = STALE.format(among=chosen, limit=f"${5 + len(given)}") + self.locks
+        return self._all(str, sql, after, before, waiting, owner, *given, limit)
 
     def asking_sessions(self, owner: str | None) -> list[AskingRow]:
         return self._all(AskingRow, ASKING, owner)
@@ -282,6 +330,15 @@ class PortableReads(ABC):
 
     def search_row(self, session_id: str) -> SearchRow | None:
         return self._one(SearchRow, SEARCH + " WHERE session_id = $1", session_id)
+
+    def observed(self, key: str, value: str, *, owner: str, prefix: bool, limit: int) -> list[str]:
+        sought = key, value, value + LAST_CHARACTER if prefix else value
+        is_rare = self._all(int, MATCHES, *sought, self.few)[0] < self.few
+        rows = self._rows(self.rarely_observed if is_rare else COMMONLY_OBSERVED, *sought, owner, limit)
+        return [session_id for session_id, *_ in rows]
+
+    def observed_values(self, key: str, *, owner: str, limit: int) -> list[str]:
+        return self._all(str, OBSERVED_VALUES.format(no_text=self.no_text), key, owner, limit)
 
     def content_digests(self, after: str, limit: int) -> list[str]:
         sql = "SELECT digest FROM contents WHERE digest > $1 ORDER BY digest LIMIT $2"

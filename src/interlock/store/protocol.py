@@ -406,7 +406,12 @@ class Reader(Protocol):
         waiting: bool = False,
         owner: str | None = None,
         among: Sequence[str] | None = None,
-    ) -> list[str]: ...
+    ) -> list[str]:
+        """Return the next sessions, of all or `among` some, without a keep mark and without activity since.
+
+        Those that wait for the user are left out, unless they are asked for.
+        """
+
     def stray_sessions(self) -> list[str]: ...
     def ranked(
         self, session_ids: Sequence[str], *, owner: str, repo_root: str, unfinished: Sequence[str], limit: int

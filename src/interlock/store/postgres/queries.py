@@ -22,16 +22,12 @@ from interlock.store.portable_sql import (
     ADD_SESSION,
     BLOCKED,
     COMMIT,
-    COMMONLY_OBSERVED,
     FOUND_BY,
-    LAST_CHARACTER,
     LATEST,
-    MATCHES,
     NEWEST,
     NODE,
     OF_A_SESSION,
     PROJECTIONS,
-    SESSION,
     PortableReads,
     PortableWrites,
     columns_of,
@@ -57,7 +53,7 @@ from interlock.store.protocol import (
 
 R = TypeVar("R", bound=Struct)
 
-FEW = 5000  # rows that are looked up by a value; where it is common, they are met soon by going backwards
+FEW = 5000
 PROCESSES = 4  # that index at the same time find work for each
 PAGE = 500  # rows of a long list that are fetched at once
 
@@ -81,13 +77,6 @@ OBSERVED = (
     "SELECT session_id FROM observations JOIN sessions USING (session_id)"
     " WHERE key = $1 AND value BETWEEN $2 AND $3 AND owner = $4"
     " ORDER BY updated_at DESC, session_id LIMIT $5::int8"
-)
-OBSERVED_VALUES = (  # steps from value to value: many sessions share one
-    "WITH RECURSIVE listed (value) AS (SELECT '' COLLATE \"C\" UNION ALL"
-    " SELECT (SELECT o.value FROM observations AS o JOIN sessions AS s ON s.session_id = o.session_id"
-    " WHERE o.key = $1 AND s.owner = $2 AND o.value > listed.value ORDER BY o.value LIMIT 1)"
-    " FROM listed WHERE listed.value IS NOT NULL)"
-    " SELECT value FROM listed WHERE value <> '' LIMIT $3::int8"
 )
 RANKED = (
     "SELECT s.session_id FROM ({sessions}) AS s"
@@ -132,7 +121,9 @@ SET_INDEXED = (  # never waits for a command: a session that is being written st
 class PostgresReader(PortableReads):
     """Answers from one consistent view of the database."""
 
-    locks = ""
+    few = FEW
+    rarely_observed = OBSERVED
+    no_text = "'' COLLATE \"C\""
 
     def __init__(self, connection: PostgresConnection) -> None:
         self._connection = connection
@@ -140,19 +131,18 @@ class PostgresReader(PortableReads):
     def _rows(self, sql: str, *values: Any) -> list[tuple[Any, ...]]:
         return self._connection.execute(sql, values, binary=True).fetchall()
 
+    def _among(self, slot: str) -> str:
+        return f"= ANY ({slot}::text[])"
+
+    def _listed(self, texts: Sequence[str]) -> list[str]:
+        return list(texts)
+
     def load(
         self, handle: bytes | str, *, node: int | None = None, attempt: int | None = None
     ) -> LoadedRows | None:
         """Read what a command needs, by a secret handle or a session id; the head where no node is named."""
         sql = LOAD_BY_HANDLE if isinstance(handle, bytes) else LOAD_BY_ID
         return loaded_rows(self._rows(sql, handle, node, attempt), attempt)
-
-    def head_digests(self, session_ids: Sequence[str]) -> dict[str, bytes]:
-        sql = "SELECT session_id, head_digest FROM sessions WHERE session_id = ANY ($1::text[])"
-        return dict(self._rows(sql, list(session_ids)))
-
-    def sessions_among(self, session_ids: Sequence[str]) -> list[SessionRow]:
-        return self._all(SessionRow, SESSION + " WHERE session_id = ANY ($1::text[])", list(session_ids))
 
     def _narrowed(self, wanted: SessionFilter, of_session: list[str], of_run: list[str]) -> list[str]:
         if wanted.status == "blocked":
@@ -162,23 +152,6 @@ class PostgresReader(PortableReads):
         head = ["runs.run = sessions.head_run"] if wanted.of_head else []
         of_it = " AND ".join(["runs.session_id = sessions.session_id", *head, *of_run])
         return [*of_session, f"EXISTS (SELECT 1 FROM runs WHERE {of_it})"]
-
-    def stale_sessions(
-        self,
-        before: int,
-        after: str,
-        limit: int,
-        *,
-        waiting: bool = False,
-        owner: str | None = None,
-        among: Sequence[str] | None = None,
-    ) -> list[str]:
-        """Return the next sessions, of all or `among` some, without a keep mark and without activity since.
-
-        Those that wait for the user are left out, unless they are asked for.
-        """
-        given = None if among is None else list(among)
-        return self._all(str, STALE + self.locks, after, before, limit, waiting, given, owner)
 
     def ranked(
         self, session_ids: Sequence[str], *, owner: str, repo_root: str, unfinished: Sequence[str], limit: int
@@ -277,17 +250,6 @@ class PostgresReader(PortableReads):
             limit=int(limit),
         )
         return [session_id for (session_id,) in self._connection.execute(sql, prepare=False)]
-
-    def observed(self, key: str, value: str, *, owner: str, prefix: bool, limit: int) -> list[str]:
-        """Return sessions by an observed value, newest activity first."""
-        sought = key, value, value + LAST_CHARACTER if prefix else value
-        is_rare = self._one(int, MATCHES, *sought, FEW) != FEW
-        rows = self._rows(OBSERVED if is_rare else COMMONLY_OBSERVED, *sought, owner, limit)
-        return [session_id for session_id, *_ in rows]
-
-    def observed_values(self, key: str, *, owner: str, limit: int) -> list[str]:
-        """Return the different values that were observed in an owner's sessions, in order."""
-        return self._all(str, OBSERVED_VALUES, key, owner, limit)
 
     def _paged(
         self,
@@ -397,15 +359,6 @@ class PostgresWriter(PostgresReader, PortableWrites):
 
     def _run(self, sql: str, *values: Any) -> None:
         self._connection.execute(sql, values)
-
-
-STALE = (
-    "SELECT session_id FROM sessions AS s WHERE session_id > $1 AND updated_at < $2::int8 AND NOT keep"
-    " AND ($4::bool OR NOT EXISTS"
-    " (SELECT 1 FROM runs WHERE runs.session_id = s.session_id AND awaiting <> ''))"
-    " AND ($5::text[] IS NULL OR session_id = ANY ($5::text[]))"
-    " AND owner = coalesce($6::text, owner) ORDER BY session_id LIMIT $3::int8"
-)
 
 
 def _number(node: NodeRow) -> int:

@@ -25,16 +25,12 @@ from interlock.store.portable_sql import (
     ADD_SESSION,
     BLOCKED,
     COMMIT,
-    COMMONLY_OBSERVED,
     FOUND_BY,
-    LAST_CHARACTER,
     LATEST,
-    MATCHES,
     NEWEST,
     NODE,
     OF_A_SESSION,
     PROJECTIONS,
-    SESSION,
     PortableReads,
     PortableWrites,
     columns_of,
@@ -73,7 +69,7 @@ from interlock.store.sqlite.stored_form import (
 from interlock.store.sqlite.witness import Head
 
 NOT_IN_STRINGS = {ord('"'): " ", 0: " "}
-FEW = 1000  # rows that are looked up by a value; where it is common, they are met soon by going backwards
+FEW = 1000
 
 EMPTY = "x''"  # what is not read
 LIGHT_NODE = select(NodeRow, "nodes", response=EMPTY)
@@ -124,7 +120,6 @@ LOAD_BY_ID = LOAD.format(agent="''", source="sessions AS s", where=" WHERE s.ses
 LOAD_BY_HANDLE = LOAD.format(
     agent="agent", source="handles JOIN sessions AS s USING (session_id)", where=" WHERE handle = ?1"
 )
-WAITING = "SELECT 1 FROM runs WHERE runs.session_id = s.session_id AND awaiting <> ''"
 WINDOW = (
     select(NodeRow, "nodes", **dict.fromkeys(NOT_ON_PATH, EMPTY))
     + " WHERE session_id = ? AND node BETWEEN ? AND ?"
@@ -132,17 +127,6 @@ WINDOW = (
 OBSERVED = (
     "SELECT session_id FROM observations CROSS JOIN sessions USING (session_id)"
     " WHERE key = ? AND value BETWEEN ? AND ? AND owner = ? ORDER BY updated_at DESC, session_id LIMIT ?"
-)
-HEAD_DIGESTS = (
-    "SELECT sessions.session_id, head_digest FROM json_each(?) AS given"
-    " CROSS JOIN sessions ON sessions.session_id = given.value"
-)
-OBSERVED_VALUES = (  # steps from value to value: many sessions share one
-    "WITH RECURSIVE listed (value) AS (SELECT '' UNION ALL"
-    " SELECT (SELECT o.value FROM observations AS o JOIN sessions AS s ON s.session_id = o.session_id"
-    " WHERE o.key = ?1 AND s.owner = ?2 AND o.value > listed.value ORDER BY o.value LIMIT 1)"
-    " FROM listed WHERE listed.value IS NOT NULL)"
-    " SELECT value FROM listed WHERE value <> '' LIMIT ?3"
 )
 GIVEN = (
     "SELECT {columns} FROM json_each(?) AS given"
@@ -161,12 +145,20 @@ class SqliteReader(PortableReads):
     """Answers from one consistent view of the database."""
 
     decoders = DECODERS
+    few = FEW
+    rarely_observed = OBSERVED
 
     def __init__(self, connection: apsw.Connection) -> None:
         self._connection = connection
 
     def _rows(self, sql: str, *values: Any) -> Iterable[tuple[Any, ...]]:
         return self._connection.execute(sql, values)
+
+    def _among(self, slot: str) -> str:
+        return f"IN (SELECT value FROM json_each({slot}))"
+
+    def _listed(self, texts: Sequence[str]) -> str:
+        return encode(list(texts)).decode()
 
     def load(
         self, handle: bytes | str, *, node: int | None = None, attempt: int | None = None
@@ -207,13 +199,6 @@ class SqliteReader(PortableReads):
         decisions = sorted(self._each(CommitRow, DECISIONS, session_id, *keys), key=attrgetter("last"))
         return with_attempts(loaded, children, blocked, decisions)
 
-    def head_digests(self, session_ids: Sequence[str]) -> dict[str, bytes]:
-        return dict(self._rows(HEAD_DIGESTS, encode(list(session_ids)).decode()))
-
-    def sessions_among(self, session_ids: Sequence[str]) -> list[SessionRow]:
-        where = " WHERE session_id IN (SELECT value FROM json_each(?))"
-        return self._all(SessionRow, SESSION + where, encode(list(session_ids)).decode())
-
     def _narrowed(self, wanted: SessionFilter, of_session: list[str], of_run: list[str]) -> list[str]:
         of_head = wanted.of_head
         if self._is_rare(wanted):
@@ -233,35 +218,11 @@ class SqliteReader(PortableReads):
         sql = "SELECT count(*) FROM (SELECT 1 FROM runs WHERE status = ? LIMIT ?)"
         return wanted.status is not None and self._all(int, sql, wanted.status, FEW)[0] < FEW
 
-    def stale_sessions(
-        self,
-        before: int,
-        after: str,
-        limit: int,
-        *,
-        waiting: bool = False,
-        owner: str | None = None,
-        among: Sequence[str] | None = None,
-    ) -> list[str]:
-        """Return the next sessions, of all or `among` some, without a keep mark and without activity since.
-
-        Those that wait for the user are left out, unless they are asked for.
-        """
-        given = [] if among is None else [encode(list(among)).decode()]
-        chosen = " AND session_id IN (SELECT value FROM json_each(?))" if given else ""
-        sql = (
-            "SELECT session_id FROM sessions AS s WHERE session_id > ? AND updated_at < ? AND NOT keep"
-            f" AND (? OR NOT EXISTS ({WAITING})) AND owner = coalesce(?, owner){chosen}"
-            " ORDER BY session_id LIMIT ?"
-        )
-        return self._all(str, sql, after, before, waiting, owner, *given, limit)
-
     def ranked(
         self, session_ids: Sequence[str], *, owner: str, repo_root: str, unfinished: Sequence[str], limit: int
     ) -> list[str]:
         """Order an owner's sessions: same repository, unfinished, newest activity, id."""
-        given = encode(list(session_ids)).decode(), owner
-        return self._ranked(GIVEN, given, repo_root, unfinished, limit)
+        return self._ranked(GIVEN, (self._listed(session_ids), owner), repo_root, unfinished, limit)
 
     def newest(
         self, *, owner: str, repo_root: str, unfinished: Sequence[str], among: int, limit: int
@@ -361,18 +322,6 @@ class SqliteReader(PortableReads):
         )
         matched = dict.fromkeys(self._all(str, sql, query, owner)) if query else {}
         return list(matched)[:limit]
-
-    def observed(self, key: str, value: str, *, owner: str, prefix: bool, limit: int) -> list[str]:
-        """Return sessions by an observed value, newest activity first."""
-        sought = key, value, value + LAST_CHARACTER if prefix else value
-        if self._all(int, MATCHES, *sought, FEW)[0] < FEW:
-            return self._all(str, OBSERVED, *sought, owner, limit)
-        rows = self._rows(COMMONLY_OBSERVED, *sought, owner, limit)
-        return [session_id for session_id, _ in rows]
-
-    def observed_values(self, key: str, *, owner: str, limit: int) -> list[str]:
-        """Return the different values that were observed in an owner's sessions, in order."""
-        return self._all(str, OBSERVED_VALUES, key, owner, limit)
 
 
 class SqliteWriter(SqliteReader, PortableWrites):

@@ -11,6 +11,7 @@ import sys
 from _thread import RLock  # threading costs start-up and adds nothing here
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager, nullcontext, suppress
+from functools import cache
 from pathlib import Path
 from time import monotonic
 
@@ -210,21 +211,18 @@ class SqliteStore:
                 return
             self._closed = True
             if self._wrote:
-                self._close_as_writer()
+                self._lock.patience = 0
+                try:
+                    with self._lock:
+                        self._connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 0)
+                        self._connection.close()
+                        self.witness.shorten()
+                        hold_room(self.path, self._reserve)
+                except StoreBusy:
+                    pass  # whoever holds the lock is a writer too, and will do it
             self._connection.close()
             self.witness.close()
             self._lock.close()
-
-    def _close_as_writer(self) -> None:
-        self._lock.patience = 0
-        try:
-            with self._lock:
-                self._connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 0)
-                self._connection.close()
-                self.witness.shorten()
-                hold_room(self.path, self._reserve)
-        except StoreBusy:
-            pass  # whoever holds the lock is a writer too, and will do it
 
     def _prepare_to_write(self) -> None:
         """Under the lock, make sure that the path still names the open file, or open the one it names."""
@@ -412,8 +410,13 @@ def triggers_of(connection: apsw.Connection) -> dict[str, str]:
 
 def has_own_schema(connection: apsw.Connection) -> bool:
     """Say whether the tables are defined exactly as the migrations define them."""
+    return schema_of(connection) == _own_schema()
+
+
+@cache
+def _own_schema() -> list[tuple[object, ...]]:
     with closing(_fresh()) as fresh:
-        return schema_of(fresh) == schema_of(connection)
+        return schema_of(fresh)
 
 
 def _fresh() -> apsw.Connection:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from functools import cache, partial
-from typing import TypeVar
+from typing import TypeAlias, TypeVar
 
 import anyio
 import anyio.to_thread
@@ -46,6 +46,8 @@ ENTERED = '<!doctype html><meta http-equiv="refresh" content="0;url=/console/"><
 CSRF = "x-interlock-csrf"
 
 Result = TypeVar("Result")
+Endpoint: TypeAlias = Callable[[Request], Awaitable[Response]]
+AdmittedEndpoint: TypeAlias = Callable[[Request, Principal], Awaitable[Response]]
 
 
 class ConsoleRoutes:
@@ -62,13 +64,24 @@ class ConsoleRoutes:
             Route("/console", self.home, methods=["GET"]),
             Route("/console/enter", self.enter, methods=["GET"]),
             Route("/console/login", self.login, methods=["POST"]),
-            Route("/console/live", self.live, methods=["GET"]),
-            Route("/console/csrf.json", self.csrf, methods=["GET"]),
+            Route("/console/live", self.admitted(self.live), methods=["GET"]),
+            Route("/console/csrf.json", self.admitted(self.csrf), methods=["GET"]),
             Route("/console/icon-{count:int}.svg", self.icon, methods=["GET"]),
-            Route("/console/do/{name}", self.act, methods=["POST"]),
-            Route("/console/{path:path}.json", self.page, methods=["GET"]),
+            Route("/console/do/{name}", self.admitted(self.act), methods=["POST"]),
+            Route("/console/{path:path}.json", self.admitted(self.page), methods=["GET"]),
             Route("/console/{path:path}", self.shell, methods=["GET"]),
         ]
+
+    def admitted(self, endpoint: AdmittedEndpoint) -> Endpoint:
+        """Let only requests through that no other site sent, and whose cookie says who it is."""
+
+        async def checked(request: Request) -> Response:
+            if foreign(request):
+                return refused_site()
+            principal = await self.principal(request)
+            return unauthorized() if principal is None else await endpoint(request, principal)
+
+        return checked
 
     async def home(self, request: Request) -> Response:
         return RedirectResponse("/console/", 308)
@@ -117,44 +130,28 @@ class ConsoleRoutes:
         given = set_cookie(request.headers, cookie, request.url.scheme == "https")
         return json_response({"message": "Welcome."}, 200, {**HEADERS, "Set-Cookie": given})
 
-    async def csrf(self, request: Request) -> Response:
+    async def csrf(self, request: Request, principal: Principal) -> Response:
         """Return what a write must carry; only a page of our own can read it."""
-        if foreign(request):
-            return refused_site()
-        if await self.principal(request) is None:
-            return unauthorized()
         return json_response({"csrf": self._access.csrf_of(cookie_in(request.headers))}, 200, HEADERS)
 
-    async def page(self, request: Request) -> Response:
+    async def page(self, request: Request, principal: Principal) -> Response:
         """Serve what a page shows, as JSON."""
-        if foreign(request):
-            return refused_site()
-        if (principal := await self.principal(request)) is None:
-            return unauthorized()
         path, query = request.path_params["path"], dict(request.query_params)
         return sent(await self.in_thread(partial(self._console.page, principal, path, query)))
 
-    async def act(self, request: Request) -> Response:
+    async def act(self, request: Request, principal: Principal) -> Response:
         """Carry out an action for whom the cookie and its CSRF token belong to."""
-        if foreign(request):
-            return refused_site()
-        if (principal := await self.principal(request)) is None:
-            return unauthorized()
         if not self._access.is_csrf_of(cookie_in(request.headers), request.headers.get(CSRF, "")):
             return refusal(403, "CSRF", "This request does not come from the console's own page.", HEADERS)
         name, body = request.path_params["name"], await request.body()
         return sent(await self.in_thread(partial(self._console.act, principal, name, body)))
 
-    async def live(self, request: Request) -> Response:
-        """Stream what moves."""
-        if foreign(request):
-            return refused_site()
-        if await self.principal(request) is None:
-            return unauthorized()
+    async def live(self, request: Request, principal: Principal) -> Response:
+        """Stream what moves, until the cookie does not say who it is any more."""
 
         async def look() -> Look | None:
-            principal = await self.principal(request)
-            return await self.in_thread(partial(self._console.look, principal)) if principal else None
+            viewer = await self.principal(request)
+            return await self.in_thread(partial(self._console.look, viewer)) if viewer else None
 
         after = request.headers.get("last-event-id") or request.query_params.get("after", "")
         stopping: Stopping = request.app.state.stopping

@@ -46,14 +46,19 @@ def test_another_version_is_refused(pipe: Pipe) -> None:
     assert pipe.ask(request(2, "tools/list"))["error"]["code"] == -32000
 
 
-@pytest.mark.parametrize("missing", ["protocolVersion", "capabilities"])
-def test_what_initialize_requires(pipe: Pipe, missing: str) -> None:
-    params = {key: value for key, value in INITIALIZE.items() if key != missing}
-    assert pipe.ask(request(1, "initialize", params))["error"] == {
-        "code": -32602,
-        "message": "Invalid params",
-        "data": {"details": f"{missing} is required"},
-    }
+def test_what_initialize_requires(pipe: Pipe) -> None:
+    version = {"protocolVersion": "2024-11-05"}
+    refused: list[tuple[dict[str, object], str]] = [
+        ({"capabilities": {}}, "protocolVersion is required"),
+        ({**version}, "capabilities is required"),
+        ({**version, "capabilities": "x"}, "capabilities must be an object"),
+        ({**version, "capabilities": []}, "capabilities must be an object"),
+        ({**version, "capabilities": None}, "capabilities must be an object"),
+    ]
+    for params, details in refused:
+        error = {"code": -32602, "message": "Invalid params", "data": {"details": details}}
+        assert pipe.ask(request(1, "initialize", params))["error"] == error
+    assert pipe.ask(request(2, "tools/list"))["error"]["code"] == -32000
 
 
 @pytest.mark.parametrize("method", ["tools/list", "tools/call", "echo", "nothing"])

@@ -145,6 +145,8 @@ class Lookup:
             data = {"supportedVersions": [VERSION], "requestedVersion": requested}
             return error_line(request.id, RpcError(SERVER_ERROR, "Unsupported protocol version", data))
         info, capabilities = request.params.get("clientInfo"), request.params["capabilities"]
+        if not isinstance(capabilities, Mapping):
+            return error_line(request.id, _invalid_params("capabilities must be an object"))
         self._call = Call(client_of(info, capabilities, "handshake", VERSION))
         return result_line(request.id, _WELCOME)
 

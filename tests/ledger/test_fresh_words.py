@@ -10,7 +10,7 @@ import pytest
 from interlock.authoring.library import Library
 from interlock.authoring.sources.sources import Source
 from interlock.ledger.ledger import Ledger
-from interlock.ledger.queries import fresh_words, indexing
+from interlock.ledger.queries import indexing, search
 from interlock.ledger.queries.run_lines import RunsWanted, run_lines
 from interlock.ledger.queries.search import find
 from interlock.ledger.settings import Settings
@@ -108,8 +108,8 @@ def test_nobody_looks_at_the_new_work_of_others(ledgers: Ledgers) -> None:
 def test_a_search_that_has_no_time_says_that_it_left_some_out(
     ledgers: Ledgers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(fresh_words, "ALWAYS_READ", 1)
-    monkeypatch.setattr(fresh_words, "READ_SECONDS", -1.0)
+    monkeypatch.setattr(search, "ALWAYS_READ", 1)
+    monkeypatch.setattr(search, "READ_SECONDS", -1.0)
     ada = ledgers("ada")
     began(ada, "mend the boiler")
     agent = began(ada, "paint the fence")
@@ -126,7 +126,7 @@ def test_a_search_that_has_no_time_says_that_it_left_some_out(
 def test_a_long_session_that_nobody_has_indexed_is_left_to_the_index(
     ledgers: Ledgers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(fresh_words, "NEWEST_EVENTS", 4)
+    monkeypatch.setattr(search, "NEWEST_EVENTS", 4)
     ada = ledgers("ada")
     agent = began(ada, "mend the boiler")
     agent.ack("a new gasket")

@@ -50,8 +50,7 @@ from interlock.ledger.runs.guarding import surely_decided
 from interlock.ledger.runs.pinned_workflows import PinDamaged, is_whole
 from interlock.ledger.runs.position import Position, View, tip_of
 from interlock.ledger.runs.positions import Positions, milliseconds
-from interlock.ledger.runs.recap import branches
-from interlock.ledger.runs.session_notes import NOTED
+from interlock.ledger.runs.recap import NOTED, branches
 from interlock.ledger.settings import Settings
 from interlock.ledger.tokens.keyring import Keys
 from interlock.ledger.tokens.tokens import Pointer, new_attempt, new_handle

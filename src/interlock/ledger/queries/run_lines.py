@@ -13,9 +13,8 @@ from msgspec.structs import replace
 from interlock.ledger.ledger import Ledger
 from interlock.ledger.log.health import damage_of
 from interlock.ledger.log.projection import state_of
-from interlock.ledger.queries.fresh_words import FreshWords
 from interlock.ledger.queries.run_words import marked
-from interlock.ledger.queries.search import FINISHED, Candidate, find, words_of
+from interlock.ledger.queries.search import FINISHED, Candidate, FreshWords, find, words_of
 from interlock.ledger.queries.status import Shown, head_run, ref_of, referred
 from interlock.store.protocol import Reader, RunRow, SessionFilter, SessionRow
 

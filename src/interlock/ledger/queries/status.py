@@ -30,8 +30,7 @@ from interlock.ledger.log.health import damage_of
 from interlock.ledger.log.projection import state_of
 from interlock.ledger.runs.position import tip_of
 from interlock.ledger.runs.positions import Positions
-from interlock.ledger.runs.recap import Recap, recap
-from interlock.ledger.runs.session_notes import session_notes
+from interlock.ledger.runs.recap import Recap, recap, session_notes
 from interlock.ledger.runs.whole_session import WholeSession
 from interlock.store.protocol import NodeRow, Reader, RunRow, SessionFilter, SessionRow, Store
 

@@ -15,8 +15,7 @@ from interlock.core.definition.workflow import Loop, Workflow, walk
 from interlock.core.engine.loops import rounds
 from interlock.core.run.state import Chosen, RunState
 from interlock.core.values import Variables, cut
-from interlock.ledger.runs.recap import Recap, recap
-from interlock.ledger.runs.session_notes import session_notes
+from interlock.ledger.runs.recap import Recap, recap, session_notes
 from interlock.store.protocol import NodeRow, Reader
 
 CONTEXT_BYTES = 4 * 1024

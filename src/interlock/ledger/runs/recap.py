@@ -1,4 +1,7 @@
-"""Recaps: the notes of one branch, the newest ones within a byte budget, with a count of those left out."""
+"""Recaps: the notes of one branch, the newest ones within a byte budget, with a count of those left out.
+
+Notes that belong to a session and to none of its runs are read apart.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,9 @@ from operator import itemgetter
 from msgspec import Struct
 
 from interlock.core.values import cut
+from interlock.ledger.log.chain import entries_of
 from interlock.ledger.log.projection import leading_to, notes_in, outputs_of
+from interlock.ledger.log.records import OutputAppended
 from interlock.store.protocol import BlockedRow, NodeRow, Reader
 
 RECAP_BYTES = 8 * 1024
@@ -21,6 +26,8 @@ CHUNK = 32  # how much of a path is read at first; then twice as much, and so on
 FARTHEST = 512
 DECISION = '{"kind":"wr.decision"'
 POLICY = "kept most recent entries"
+NOTED = "noted:"  # the key of a commit of notes that belong to no run begins so
+MOST_NOTED = 1000
 
 
 class RecapEntry(Struct, frozen=True):
@@ -165,3 +172,15 @@ def _child_towards(reader: Reader, node: NodeRow, tip: NodeRow | None) -> int | 
                 return step.node
             start = step.parent if step.parent is not None else step.node
     return None
+
+
+def session_outputs(reader: Reader, session_id: str) -> list[OutputAppended]:
+    """Return the notes and artifacts of a session itself, oldest first."""
+    commits = sorted(reader.keyed_commits(session_id, NOTED, MOST_NOTED), key=lambda commit: commit.last)
+    events = (entry.event for commit in commits for entry in entries_of(commit))
+    return [event for event in events if isinstance(event, OutputAppended)]
+
+
+def session_notes(reader: Reader, session_id: str) -> tuple[str, ...]:
+    """Return the notes of a session itself, oldest first."""
+    return tuple(event.notes for event in session_outputs(reader, session_id) if event.notes)

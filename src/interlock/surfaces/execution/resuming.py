@@ -9,7 +9,7 @@ from interlock.ledger.errors import LedgerError
 from interlock.ledger.ledger import Ledger
 from interlock.ledger.queries.search import Candidate, is_reference
 from interlock.ledger.runs.brief import NOTES_BYTES
-from interlock.ledger.runs.session_notes import session_notes
+from interlock.ledger.runs.recap import session_notes
 from interlock.ledger.tokens.tokens import Pointer
 from interlock.surfaces.briefs import quoted
 from interlock.surfaces.call import Outcome, Reply

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from support.house import are_parameters_of_a_tool, parse_module, repeated_in_a_room
-from support.paths import SOURCE
+from support.house import are_parameters_of_a_tool, modules, parse_module, repeated_in_a_room
 from tools.shape import (
     import_cycles,
     modules_per_package,
-    read_modules,
     repeated_classes,
     repeated_module_names,
 )
 
-MODULES = read_modules(SOURCE)
 MOST_MODULES = 14
 
 # One module per command of the command line.
@@ -20,7 +17,7 @@ UNLIMITED = {"interlock.cli.commands"}
 
 
 def test_a_package_has_at_most_fourteen_modules() -> None:
-    counts = modules_per_package([module for module in MODULES if not module.is_package])
+    counts = modules_per_package([module for module in modules() if not module.is_package])
     large = {package for package, count in counts if count > MOST_MODULES}
     assert large - UNLIMITED == set()
 
@@ -28,17 +25,17 @@ def test_a_package_has_at_most_fourteen_modules() -> None:
 def test_a_public_class_name_is_used_once() -> None:
     """The parameters of a tool are named after it on every surface that has the tool."""
     repeated = {
-        name for name, modules in repeated_classes(MODULES).items() if not are_parameters_of_a_tool(modules)
+        name for name, where in repeated_classes(modules()).items() if not are_parameters_of_a_tool(where)
     }
     assert repeated == set()
 
 
 def test_a_module_name_is_used_once_in_a_room() -> None:
-    assert set(repeated_in_a_room(repeated_module_names(MODULES))) == set()
+    assert set(repeated_in_a_room(repeated_module_names(modules()))) == set()
 
 
 def test_no_modules_import_each_other() -> None:
-    assert import_cycles(MODULES) == []
+    assert import_cycles(modules()) == []
 
 
 def test_a_repeated_module_name_is_recognised() -> None:
@@ -61,10 +58,10 @@ def test_parameters_of_one_tool_are_recognised() -> None:
 
 def test_a_cycle_is_recognised_also_if_an_import_is_late_or_for_types() -> None:
     typed = "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from interlock.c import C"
-    modules = [
+    circle = [
         parse_module("interlock.a", "def late():\n    from interlock import b"),
         parse_module("interlock.b", typed),
         parse_module("interlock.c", "import interlock.a"),
         parse_module("interlock.d", "from interlock.a import late"),
     ]
-    assert import_cycles(modules) == [["interlock.a", "interlock.b", "interlock.c"]]
+    assert import_cycles(circle) == [["interlock.a", "interlock.b", "interlock.c"]]

@@ -5,9 +5,7 @@ from __future__ import annotations
 import pytest
 
 from support.harness import Bench, every_surface
-from support.house import named_tools, parse_module, room_of
-from support.paths import SOURCE
-from tools.shape import read_modules
+from support.house import modules, named_tools, parse_module, room_of
 
 BELOW = ("core", "authoring", "store", "ledger")
 
@@ -25,8 +23,8 @@ def tools(bench: Bench) -> set[str]:
 
 def test_no_room_below_the_surfaces_names_a_tool(tools: set[str]) -> None:
     assert len(tools) > 30
-    modules = [module for module in read_modules(SOURCE) if room_of(module.name) in BELOW]
-    naming = {module.name: named_tools(module, tools) for module in modules}
+    below = [module for module in modules() if room_of(module.name) in BELOW]
+    naming = {module.name: named_tools(module, tools) for module in below}
     assert {name: names for name, names in naming.items() if names} == KNOWN
 
 

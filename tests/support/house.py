@@ -5,9 +5,11 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 
-from tools.shape import Module
+from support.paths import SOURCE
+from tools.shape import Module, read_modules
 
 ROOT = "interlock"
 MAY_IMPORT: Mapping[str, frozenset[str]] = {
@@ -33,6 +35,12 @@ CORE_LIBRARIES = {"msgspec", "re2", "regex", "jsonschema_rs", "rfc8785"}
 CORE_MUST_NOT_CALL = {"open", "print", "input", "breakpoint", "exec", "eval", "__import__"}
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
+
+
+@cache
+def modules() -> list[Module]:
+    """Return the package, parsed once for the tests of a process."""
+    return read_modules(SOURCE)
 
 
 def parse_module(name: str, text: str) -> Module:
@@ -156,6 +164,8 @@ def named_tools(module: Module, tools: Collection[str]) -> set[str]:
     """
     names = "|".join(sorted(name for name in tools if "_" in name))
     pattern = re.compile(rf"\b({names})\b")
+    if not pattern.search(module.text):
+        return set()
     docstrings = {id(node) for node in _docstrings(module.tree)}
     return {
         name

@@ -10,6 +10,8 @@ import pytest
 
 from interlock.surfaces.registry import SURFACES
 
+pytestmark = pytest.mark.slow  # each starts a server
+
 SERVED = {
     "asyncio", "anyio", "mcp", "pydantic", "starlette", "uvicorn", "httptools", "uvloop", "jwt", "psycopg",
     "interlock.transport.http", "interlock.console", "interlock.store.postgres",

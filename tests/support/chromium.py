@@ -26,7 +26,9 @@ def browser() -> Iterator[Browser]:
         absent("no Chromium is installed, so the console's page cannot be looked at")
     if find_spec("playwright") is None:
         absent("playwright is not installed; run make")
-    from playwright.sync_api import sync_playwright
+    from playwright.sync_api import expect, sync_playwright
+
+    expect.set_options(timeout=PATIENCE_MS)  # five seconds are not enough on a busy machine
 
     with sync_playwright() as playwright:
         launched = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])

@@ -180,19 +180,6 @@ function Asked({ asked, isChanged, pin, setPin, needsPin, canDecide: hasRole, he
       )}
       {hasRole && !canDecide && <p className="notice">You may read this question. Its gate names who decides it, and you are not among them.</p>}
       {!hasRole && <p className="notice">You may read this question. An agent may hold a token of your role, so a principal of the role approver decides it.</p>}
-      {equals > 1 && (
-        <p className="equal quiet">
-          {setBulk ? (
-            <label className="tick">
-              <input type="checkbox" checked={isBulk} onChange={(event) => setBulk(event.target.checked)} /> Give the same answer to all equal questions of this list{isBulk && ` (${bulk.length})`}
-            </label>
-          ) : (
-            <>
-              {equals} equal questions wait: the same text, options and report. <Link to={equalTo(line)}>Answer them together</Link>
-            </>
-          )}
-        </p>
-      )}
       <fieldset className="options" disabled={Boolean(held) || !isSettled || !canDecide}>
         <legend className="sr-only">Options</legend>
         {question.options.map((option, index) => (
@@ -237,6 +224,20 @@ function Asked({ asked, isChanged, pin, setPin, needsPin, canDecide: hasRole, he
       {chosen !== null && !held && (
         <p className="confirm" role="status">
           <strong>{visible(labelOf(chosen))}</strong>: press <kbd>Enter</kbd> to answer, <kbd>Esc</kbd> to think again.
+        </p>
+      )}
+      {/* below the options: a question that arrives must not move them under the pointer */}
+      {equals > 1 && (
+        <p className="equal quiet">
+          {setBulk ? (
+            <label className="tick">
+              <input type="checkbox" checked={isBulk} onChange={(event) => setBulk(event.target.checked)} /> Give the same answer to all equal questions of this list{isBulk && ` (${bulk.length})`}
+            </label>
+          ) : (
+            <>
+              {equals} equal questions wait: the same text, options and report. <Link to={equalTo(line)}>Answer them together</Link>
+            </>
+          )}
         </p>
       )}
       {question.decide && <Deciders approving={question.decide} labelOf={labelOf} />}

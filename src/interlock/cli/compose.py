@@ -75,36 +75,38 @@ def split_mount(argument: str) -> tuple[str | None, Path]:
 
 def ledger_of(config: Config) -> Ledger:
     """Open the database and everything around it."""
-    return _ledger_on(store_of(config).open(), config, work_folder(os.environ))
+    folder = work_folder(os.environ)
+    return _ledger_on(opener_of(config), config, folder)
 
 
-def store_of(config: Config, deadline: float | None = None) -> LazyStore:
-    """Return the database that the settings name, to be opened when it is first needed.
+def store_of(config: Config) -> Store:
+    """Open the database that the settings name."""
+    return opener_of(config)()
+
+
+def opener_of(config: Config, deadline: float | None = None) -> Callable[[], Store]:
+    """Return what opens the database that the settings name; settings that name none are refused here.
 
     A server gives every call on it a deadline; a command may read for as long as there are answers.
     """
     if (url := config.postgres_url) is not None:
-        return LazyStore(_opener_of_postgres(url, deadline))
+        require_postgres()
+        return lambda: _postgres_at(url, deadline)
     database = config.database
-
-    def open_database() -> Store:
-        from interlock.store.sqlite.lock import PATIENCE  # late: many chats never call a tool
-        from interlock.store.sqlite.store import open_store
-
-        return open_store(database.parent, database.name, deadline or PATIENCE)
-
-    return LazyStore(open_database)
+    return lambda: _sqlite_at(database, deadline)
 
 
-def _opener_of_postgres(url: str, deadline: float | None) -> Callable[[], Store]:
-    require_postgres()
+def _postgres_at(url: str, deadline: float | None) -> Store:
+    from interlock.store.postgres.database import open_store  # late: many chats never call a tool
 
-    def open_database() -> Store:
-        from interlock.store.postgres.database import open_store
+    return open_store(url, deadline=deadline)
 
-        return open_store(url, deadline=deadline)
 
-    return open_database
+def _sqlite_at(path: Path, deadline: float | None) -> Store:
+    from interlock.store.sqlite.lock import PATIENCE
+    from interlock.store.sqlite.store import open_store
+
+    return open_store(path.parent, path.name, deadline or PATIENCE)
 
 
 def require_postgres() -> None:
@@ -115,9 +117,11 @@ def require_postgres() -> None:
         raise BadConfig("store: PostgreSQL needs more packages; run `pip install 'interlock[postgres]'`")
 
 
-def _ledger_on(store: Store, config: Config, folder: Path | None) -> Ledger:
-    ledger = Ledger(store, Keys(config.folder), library_of(config), settings_of(config, folder))
-    tokens = AccessTokens(config.folder)
+def _ledger_on(open_store: Callable[[], Store], config: Config, folder: Path | None) -> Ledger:
+    settings, data = settings_of(config, folder), config.folder
+    library = library_of(config)
+    ledger = Ledger(open_store(), Keys(data), library, settings)
+    tokens = AccessTokens(data)
     ledger.approvers, ledger.principal_of = tokens.approver, tokens.principal_of
     ledger.may_decide = tokens.may_decide
 
@@ -170,10 +174,10 @@ class ConfiguredBackend:
         self._flags = flags
         self._folder = folder
         self._ledger: Ledger | None = None
-        self.store = store_of(config, config.store_deadline)
+        self.store = LazyStore(opener_of(config, config.store_deadline))
 
     def ledger(self) -> Ledger:
-        self._ledger = _ledger_on(self.store, self._config, self._folder)
+        self._ledger = _ledger_on(lambda: self.store, self._config, self._folder)
         return self._ledger
 
     def library(self) -> Library:

@@ -233,16 +233,11 @@ def _heads(ledger: Ledger, repairs: bool) -> Iterator[Check]:
         store.accept_heads()
 
 
-def _outbox(ledger: Ledger) -> Check:
-    """Count the messages that wait, and those that nobody takes."""
-    unsent = outbox_status(ledger.store)
-    detail = f"{unsent.waiting} waiting, {unsent.dead} undeliverable"
-    return Check("messages", not unsent.dead, detail, "see `interlock notify status`" if unsent.dead else "")
-
-
 def _sessions(ledger: Ledger, repairs: bool) -> Iterator[Check]:
     """Check every session's chain, and every row against what the events make of it."""
-    yield _outbox(ledger)
+    unsent = outbox_status(ledger.store)
+    detail = f"{unsent.waiting} waiting, {unsent.dead} undeliverable"
+    yield Check("messages", not unsent.dead, detail, "see `interlock notify status`" if unsent.dead else "")
     checked, damaged = 0, 0
     for batch in session_batches(ledger.store, BATCH):
         for session_id in batch:

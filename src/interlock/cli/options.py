@@ -111,27 +111,36 @@ def flags_of(
     return {name: value for name, value in flags.items() if value is not None}
 
 
-def with_ledger(command: Command) -> Command:
-    """Replace the data options of a command by the ledger that they lead to."""
+def with_config(command: Command) -> Command:
+    """Replace the data options of a command by the configuration that they lead to."""
 
     @data_options
-    @store_option
     @wraps(command)
-    def with_open_ledger(
+    def with_resolved_config(
         data_dir: str | None,
         project: str | None,
         workflows: tuple[str, ...],
-        store: str | None,
         *args: Any,
+        store: str | None = None,
         **kwargs: Any,
     ) -> None:
-        ledger = ledger_of(config_of(data_dir, project, workflows, store))
+        command(config_of(data_dir, project, workflows, store), *args, **kwargs)
+
+    return with_resolved_config
+
+
+def with_ledger(command: Command) -> Command:
+    """Replace the data options of a command by the ledger that they lead to."""
+
+    @wraps(command)
+    def with_open_ledger(config: Config, *args: Any, **kwargs: Any) -> None:
+        ledger = ledger_of(config)
         try:
             command(ledger, *args, **kwargs)
         finally:
             ledger.store.close()
 
-    return with_open_ledger
+    return with_config(store_option(with_open_ledger))
 
 
 def owned_lines(ledger: Ledger, owner: str, limit: int, status: str = "", workflow: str = "") -> RunLines:

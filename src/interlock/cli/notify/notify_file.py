@@ -86,7 +86,10 @@ def recipients_in(folder: Path, environment: Mapping[str, str] = os.environ) -> 
     try:
         written = tomllib.loads(path.read_text())
         file = msgspec.convert(_filled(written, environment), NotifyFile)
-        return {name: _recipient(channel) for name, channel in file.channels.items()}
+        return {
+            name: Recipient(_sender(channel), channel.events, channel.detail, channel.approver)
+            for name, channel in file.channels.items()
+        }
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, ValueError) as error:
         raise BadConfig(f"{path}: {error}") from error
 
@@ -100,10 +103,6 @@ def _filled(value: Any, environment: Mapping[str, str]) -> Any:
     if value[1:] not in environment:
         raise ValueError(f"the variable {value[1:]} is not set")
     return environment[value[1:]]
-
-
-def _recipient(channel: Channels) -> Recipient:
-    return Recipient(_sender(channel), channel.events, channel.detail, channel.approver)
 
 
 def _sender(channel: Channels) -> Send:

@@ -16,9 +16,14 @@ from interlock.cli.config import BadConfig, Config, origins, resolve, shown_valu
 from interlock.cli.options import data_options, store_option, terms_options
 
 if TYPE_CHECKING:
+    from socket import socket
+
     from interlock.cli.served_ledger import ServedLedger
+    from interlock.console.pages.health import SettingLine
     from interlock.transport.http.admission.oauth import OAuthSettings
     from interlock.transport.http.admission.principals import Verifier
+    from interlock.transport.http.app import HttpSettings
+    from interlock.transport.http.console.access import ConsoleAccess
 
 NOBODY = "interlock: nobody may call yet; `interlock auth add NAME` makes a token, which holds at once"
 
@@ -87,46 +92,26 @@ def start_server(
     """
     chosen = {name.replace("_", "-"): value for name, value in flags.items() if value not in (None, ())}
     config = resolve(chosen)
+    # late: other commands need none of it
     from interlock.cli.served_ledger import ServedLedger
-    from interlock.console.pages.health import SettingLine
-    from interlock.transport.http.access_log import write_to_stderr
-    from interlock.transport.http.admission.guard import LOOPBACK
-    from interlock.transport.http.admission.oauth import challenge, metadata_routes
-    from interlock.transport.http.app import HttpSettings, application
+    from interlock.transport.http.admission.oauth import metadata_routes
+    from interlock.transport.http.app import application
     from interlock.transport.http.console.access import ConsoleAccess
     from interlock.transport.http.console.routes import ConsoleRoutes
-    from interlock.transport.http.server import address_of, listening, run
+    from interlock.transport.http.server import address_of, run
 
-    service = ServedLedger(config)
-    oauth = oauth_settings(config)
-    verifier = None if no_auth else verifier_of(config, service, oauth)
+    service, oauth = ServedLedger(config), oauth_settings(config)
     if no_auth:
         check_no_auth(config, oauth)
+    verifier = None if no_auth else verifier_of(config, service, oauth)
     has_callers = oauth is not None or service.tokens.path.exists()
     # What is printed ends up in logs, and this secret makes whoever reads them the local user.
     is_mine = personal or no_auth or not has_callers
     secret = token_urlsafe(24) if is_loopback(config.host) and is_mine else None
     access = ConsoleAccess(service, secret)
-    settings = HttpSettings(
-        hosts=(*LOOPBACK, *config.allowed_hosts),
-        trusted_proxies=trusted_proxies(config),
-        verifier=verifier,
-        signed_in=access.principal_in,
-        challenge=challenge(oauth) if oauth is not None else {},
-        requests_per_second=config.rate_limit,
-        requests_in_flight=config.concurrency_limit,
-        log=write_to_stderr if logs else None,
-    )
-    origin = origins(chosen)
-    lines = tuple(
-        SettingLine(name, text_of_setting(value), origin.get(name, "default"))
-        for name, value in shown_values(config).items()
-    )
-    console = ConsoleRoutes(service.console(lines), access)
-    try:
-        listener = listening(config.host, config.port)
-    except OSError as error:
-        raise BadConfig(f"cannot listen on {config.host}:{config.port}: {error.strerror}") from error
+    settings = http_settings(config, verifier, access, oauth, logs=logs)
+    console = ConsoleRoutes(service.console(setting_lines(config, chosen)), access)
+    listener = listening_at(config)
     address = address_of(listener)
     entrance = f"{address}/console/enter?secret={secret}" if secret else f"{address}/console/"
     if opens:
@@ -138,6 +123,53 @@ def start_server(
         f"interlock: the console is at {entrance}",
         *([NOBODY] if verifier is not None and not has_callers else ()),
     )
+
+
+def http_settings(
+    config: Config,
+    verifier: Verifier | None,
+    access: ConsoleAccess,
+    oauth: OAuthSettings | None,
+    *,
+    logs: bool,
+) -> HttpSettings:
+    """Return whom the server admits, and how many requests of each."""
+    from interlock.transport.http.access_log import write_to_stderr
+    from interlock.transport.http.admission.guard import LOOPBACK
+    from interlock.transport.http.admission.oauth import challenge
+    from interlock.transport.http.app import HttpSettings
+
+    return HttpSettings(
+        hosts=(*LOOPBACK, *config.allowed_hosts),
+        trusted_proxies=trusted_proxies(config),
+        verifier=verifier,
+        signed_in=access.principal_in,
+        challenge=challenge(oauth) if oauth is not None else {},
+        requests_per_second=config.rate_limit,
+        requests_in_flight=config.concurrency_limit,
+        log=write_to_stderr if logs else None,
+    )
+
+
+def setting_lines(config: Config, chosen: Mapping[str, Any]) -> tuple[SettingLine, ...]:
+    """Return the settings as the console shows them, each with where it comes from."""
+    from interlock.console.pages.health import SettingLine
+
+    origin = origins(chosen)
+    return tuple(
+        SettingLine(name, text_of_setting(value), origin.get(name, "default"))
+        for name, value in shown_values(config).items()
+    )
+
+
+def listening_at(config: Config) -> socket:
+    """Listen where the settings say, or end the command because something else does."""
+    from interlock.transport.http.server import listening
+
+    try:
+        return listening(config.host, config.port)
+    except OSError as error:
+        raise BadConfig(f"cannot listen on {config.host}:{config.port}: {error.strerror}") from error
 
 
 def verifier_of(config: Config, service: ServedLedger, oauth: OAuthSettings | None) -> Verifier:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import click
 import msgspec
 
+from interlock.cli.config import Config
 from interlock.cli.doctor_checks import run_checks
-from interlock.cli.options import config_of, data_options, json_option, store_option
+from interlock.cli.options import json_option, store_option, with_config
 from interlock.cli.screen import CHECK_FAILED, line_of, paint, print_json, say
 
 
@@ -17,12 +16,12 @@ from interlock.cli.screen import CHECK_FAILED, line_of, paint, print_json, say
     "--repair", "repairs", is_flag=True, help="Repair damage; events that are removed are kept aside."
 )
 @json_option
-@data_options
+@with_config
 @store_option
-def command(repairs: bool, as_json: bool, **data: Any) -> None:
+def command(config: Config, repairs: bool, as_json: bool) -> None:
     """Check keys, files, logs and rows. Exits with 1 if a check fails."""
     checks = []
-    for check in run_checks(config_of(**data), repairs=repairs):
+    for check in run_checks(config, repairs=repairs):
         checks.append(check)
         if as_json:
             continue

@@ -6,7 +6,8 @@ from typing import Any
 
 import click
 
-from interlock.cli.options import config_of, data_options, json_option
+from interlock.cli.config import Config
+from interlock.cli.options import json_option, with_config
 from interlock.cli.screen import CHECK_FAILED, CONFLICT, inform, print_json, say, stop
 from interlock.ledger.tokens.keyring import Keyring, KeyringFixed, Keys, RotationOutOfOrder
 
@@ -34,40 +35,36 @@ def command() -> None:
 
 @command.command(epilog="Example: interlock keys show")
 @json_option
-@data_options
-def show(as_json: bool, **data: Any) -> None:
+@with_config
+def show(config: Config, as_json: bool) -> None:
     """Show the names of the keys in use; make the keyring where there is none."""
-    _show(_keys(data).keyring(), as_json)
+    _show(Keys(config.folder).keyring(), as_json)
 
 
 @command.command(epilog="Example: interlock keys prepare")
 @json_option
-@data_options
-def prepare(as_json: bool, **data: Any) -> None:
+@with_config
+def prepare(config: Config, as_json: bool) -> None:
     """Add a new key that servers know and do not sign with yet."""
-    _show(_keys(data).prepare(), as_json)
+    _show(Keys(config.folder).prepare(), as_json)
     inform("Next, once every server has the new file: interlock keys activate")
 
 
 @command.command(epilog="Example: interlock keys activate")
 @json_option
-@data_options
-def activate(as_json: bool, **data: Any) -> None:
+@with_config
+def activate(config: Config, as_json: bool) -> None:
     """Sign with the prepared key. Tokens of the previous one stay valid until it is retired."""
-    _show(_keys(data).activate(), as_json)
+    _show(Keys(config.folder).activate(), as_json)
     inform("Next, when running work has had time for new tokens: interlock keys retire")
 
 
 @command.command(epilog="Example: interlock keys retire")
 @json_option
-@data_options
-def retire(as_json: bool, **data: Any) -> None:
+@with_config
+def retire(config: Config, as_json: bool) -> None:
     """Refuse the tokens of the previous key. No session is lost: to resume one gives new tokens."""
-    _show(_keys(data).retire(), as_json)
-
-
-def _keys(data: dict[str, Any]) -> Keys:
-    return Keys(config_of(**data).folder)
+    _show(Keys(config.folder).retire(), as_json)
 
 
 def _show(keyring: Keyring, as_json: bool) -> None:

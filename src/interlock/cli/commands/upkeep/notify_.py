@@ -8,7 +8,6 @@ import click
 import msgspec
 from msgspec.structs import replace
 
-from interlock.cli.config import Config
 from interlock.cli.notify.notify_file import FILE, recipients_in
 from interlock.cli.options import config_of, data_dir_option, json_option, with_ledger
 from interlock.cli.screen import CHECK_FAILED, NOT_FOUND, age, inform, paint, print_json, say, stop, table
@@ -33,19 +32,15 @@ def command() -> None:
 @data_dir_option
 def test(name: str | None, data_dir: str | None) -> None:
     """Send a test message to one channel, or to all. Exits with 1 if one does not take it."""
-    recipients = _recipients(config_of(data_dir))
+    folder = config_of(data_dir).folder
+    if not (folder / FILE).is_file():
+        stop(NOT_FOUND, f"There is no {folder / FILE}. See docs/notifications.md.")
+    recipients = recipients_in(folder)
     if name is not None and name not in recipients:
         stop(NOT_FOUND, f"{FILE} has no channel '{name}'. Channels: {', '.join(recipients)}.")
     failed = [each for each in ([name] if name else recipients) if not _tried(each, recipients[each])]
     if failed:
         raise click.exceptions.Exit(CHECK_FAILED)
-
-
-def _recipients(config: Config) -> dict[str, Recipient]:
-    path = config.folder / FILE
-    if not path.is_file():
-        stop(NOT_FOUND, f"There is no {path}. See docs/notifications.md.")
-    return recipients_in(config.folder)
 
 
 def _tried(name: str, recipient: Recipient) -> bool:

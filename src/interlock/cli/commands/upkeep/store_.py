@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import Any
 
 import click
 
 from interlock.cli.compose import require_postgres, store_of
 from interlock.cli.config import BadConfig, Config, without_password
-from interlock.cli.options import config_of, data_options, json_option, store_option
+from interlock.cli.options import json_option, store_option, with_config
 from interlock.cli.screen import CHECK_FAILED, counted, inform, person_reads, print_json, say, stop
 from interlock.core.values import Json
-from interlock.store.protocol import Store
 
 PROGRESS_EVERY = 1000
 
@@ -24,11 +22,10 @@ def command() -> None:
 
 @command.command(epilog="Example: interlock store status --store postgresql://db.internal/interlock")
 @json_option
-@data_options
+@with_config
 @store_option
-def status(as_json: bool, **data: Any) -> None:
+def status(config: Config, as_json: bool) -> None:
     """Show the database, its version, and how much it holds. Exits with 1 if it cannot be used as it is."""
-    config = config_of(**data)
     known, usable = _postgres_status(config) if config.postgres_url else _sqlite_status(config)
     if as_json:
         print_json({"ok": usable, **known})
@@ -86,12 +83,11 @@ def _sqlite_status(config: Config) -> tuple[dict[str, Json], bool]:
 
 
 @command.command(epilog="Example: interlock store migrate --store postgresql://db.internal/interlock")
-@data_options
+@with_config
 @store_option
-def migrate(**data: Any) -> None:
+def migrate(config: Config) -> None:
     """Create or upgrade the tables. Servers also do this when they start; here it can be done before."""
-    config = config_of(**data)
-    store_of(config).open().close()
+    store_of(config).close()
     where = without_password(config.postgres_url) if config.postgres_url else config.database
     say(f"{where} is up to date.")
 
@@ -117,7 +113,7 @@ def copy(source: str, target: str, as_json: bool) -> None:
     source_config = Config(store=source)
     if source_config.postgres_url is None and not source_config.database.exists():
         stop(CHECK_FAILED, f"There is no database {source_config.database}.")
-    read_from, write_to = _opened(source_config), _opened(Config(store=target))
+    read_from, write_to = store_of(source_config), store_of(Config(store=target))
     outcomes: Counter[str] = Counter()
     refused: dict[str, Json] = {}
     try:
@@ -141,7 +137,3 @@ def copy(source: str, target: str, as_json: bool) -> None:
         )
     if refused:
         raise click.exceptions.Exit(CHECK_FAILED)
-
-
-def _opened(config: Config) -> Store:
-    return store_of(config).open()

@@ -5,7 +5,8 @@ from __future__ import annotations
 import click
 
 from interlock.authoring.graph.model import drawing_of
-from interlock.cli.options import config_of, data_options
+from interlock.cli.config import Config
+from interlock.cli.options import with_config
 from interlock.cli.references import workflow_at
 from interlock.cli.screen import WIDEST_PROSE, block_of, width
 
@@ -20,12 +21,10 @@ from interlock.cli.screen import WIDEST_PROSE, block_of, width
     show_default=True,
     help="The output format.",
 )
-@data_options
-def command(
-    workflow: str, form: str, data_dir: str | None, project: str | None, workflows: tuple[str, ...]
-) -> None:
+@with_config
+def command(config: Config, workflow: str, form: str) -> None:
     """Draw a workflow as text, Mermaid or SVG."""
-    drawing = drawing_of(workflow_at(config_of(data_dir, project, workflows), workflow).workflow)
+    drawing = drawing_of(workflow_at(config, workflow).workflow)
     match form:
         case "mermaid":
             from interlock.authoring.graph.mermaid import mermaid_of

@@ -6,7 +6,8 @@ import click
 
 from interlock.authoring.diagnostics.diagnostic import diagnostic_json
 from interlock.cli.compose import library_of
-from interlock.cli.options import config_of, data_options, json_option
+from interlock.cli.config import Config
+from interlock.cli.options import json_option, with_config
 from interlock.cli.screen import inform, line_of, print_json, say, table
 from interlock.core.values import Json
 
@@ -14,12 +15,10 @@ from interlock.core.values import Json
 @click.command(epilog="Example: interlock list --workflows ./flows")
 @click.option("--all", "with_hidden", is_flag=True, help="Include workflows that are hidden from agents.")
 @json_option
-@data_options
-def command(
-    data_dir: str | None, project: str | None, workflows: tuple[str, ...], with_hidden: bool, as_json: bool
-) -> None:
+@with_config
+def command(config: Config, with_hidden: bool, as_json: bool) -> None:
     """List the workflows that can be run."""
-    listing = library_of(config_of(data_dir, project, workflows)).listing()
+    listing = library_of(config).listing()
     entries = [entry for entry in listing.entries if with_hidden or not entry.hidden]
     errors = [diagnostic for diagnostic in listing.diagnostics if diagnostic.severity == "error"]
     if as_json:

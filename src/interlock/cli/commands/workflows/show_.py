@@ -8,7 +8,8 @@ import click
 import msgspec
 
 from interlock.cli.compose import library_of
-from interlock.cli.options import config_of, data_options, json_option, workflow_argument
+from interlock.cli.config import Config
+from interlock.cli.options import json_option, with_config, workflow_argument
 from interlock.cli.references import workflow_of
 from interlock.cli.screen import fit, inform, line_of, paint, paragraph, print_json, say, width
 from interlock.core.definition.workflow import Gate, Item, Loop, Step
@@ -18,12 +19,10 @@ from interlock.surfaces.execution.catalogue import described
 @click.command(epilog="Example: interlock show wr.small_task")
 @workflow_argument
 @json_option
-@data_options
-def command(
-    data_dir: str | None, project: str | None, workflows: tuple[str, ...], workflow_id: str, as_json: bool
-) -> None:
+@with_config
+def command(config: Config, workflow_id: str, as_json: bool) -> None:
     """Show the steps, loops and gates of a workflow."""
-    loaded = workflow_of(library_of(config_of(data_dir, project, workflows)), workflow_id)
+    loaded = workflow_of(library_of(config), workflow_id)
     if as_json:
         print_json(msgspec.to_builtins(described(loaded, "preview").structured))
         return

@@ -12,7 +12,8 @@ from interlock.authoring.library import Loaded
 from interlock.authoring.simulate.explore import MOST_STATES
 from interlock.authoring.simulate.findings import Simulated, simulate
 from interlock.authoring.simulate.play import Played, play
-from interlock.cli.options import config_of, data_options, json_option
+from interlock.cli.config import Config
+from interlock.cli.options import json_option, with_config
 from interlock.cli.references import workflow_at
 from interlock.cli.screen import (
     CHECK_FAILED,
@@ -47,22 +48,20 @@ ARROW = " → "
 )
 @click.option("--strict", is_flag=True, help="Fail on unreachable parts too.")
 @json_option
-@data_options
+@with_config
 def command(
+    config: Config,
     workflow: str,
     answers: str | None,
     most: int,
     strict: bool,
-    data_dir: str | None,
-    project: str | None,
-    workflows: tuple[str, ...],
     as_json: bool,
 ) -> None:
     """Explore every branch of a workflow, without an agent.
 
     Finds dead ends, unreachable parts, the longest path and the size of the instructions.
     """
-    loaded = workflow_at(config_of(data_dir, project, workflows), workflow)
+    loaded = workflow_at(config, workflow)
     if answers is not None:
         _follow(loaded, Path(answers).expanduser(), as_json)
         return

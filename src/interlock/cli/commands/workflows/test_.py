@@ -12,7 +12,8 @@ from interlock.authoring.diagnostics.diagnostic import diagnostic_json
 from interlock.authoring.filetypes.scenario_file import scenario_files
 from interlock.authoring.simulate.scenarios import FileRun, Outcome, run_file
 from interlock.cli.compose import library_of
-from interlock.cli.options import config_of, data_options, json_option
+from interlock.cli.config import Config
+from interlock.cli.options import json_option, with_config
 from interlock.cli.screen import (
     CHECK_FAILED,
     NOT_FOUND,
@@ -36,18 +37,16 @@ ARROW = " → "
 )
 @click.option("--missed", is_flag=True, help="List what no scenario covers.")
 @json_option
-@data_options
+@with_config
 def command(
+    config: Config,
     paths: tuple[str, ...],
     min_coverage: float | None,
     missed: bool,
-    data_dir: str | None,
-    project: str | None,
-    workflows: tuple[str, ...],
     as_json: bool,
 ) -> None:
     """Play scenario files through the engine, without an agent."""
-    library = library_of(config_of(data_dir, project, workflows))
+    library = library_of(config)
     files: list[Path] = []
     for path in paths:
         if not Path(path).expanduser().exists():

@@ -22,7 +22,7 @@ from interlock.authoring.sources.sources import Source, units
 from interlock.authoring.sources.stamps import fingerprint
 from interlock.cli.compose import library_of
 from interlock.cli.config import Config
-from interlock.cli.options import config_of, data_options, json_option, paths_argument
+from interlock.cli.options import json_option, paths_argument, with_config
 from interlock.cli.references import source_of
 from interlock.cli.screen import (
     CHECK_FAILED,
@@ -63,19 +63,16 @@ class Checked(Struct, frozen=True):
 )
 @click.option("--watch", is_flag=True, help="Check again whenever a file changes, until Ctrl-C.")
 @json_option
-@data_options
+@with_config
 def command(
+    config: Config,
     paths: tuple[str, ...],
     strict: bool,
     form: str,
     watch: bool,
-    data_dir: str | None,
-    project: str | None,
-    workflows: tuple[str, ...],
     as_json: bool,
 ) -> None:
     """Check workflow files. Each error is shown with its location and a fix."""
-    config = config_of(data_dir, project, workflows)
     if not watch:
         raise click.exceptions.Exit(_report(paths, config, strict, form, as_json))
     if as_json or form != "text":

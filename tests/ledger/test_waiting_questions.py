@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from interlock.cli.commands.sessions.question_text import show_question
+from interlock.cli.commands.sessions.inbox_ import show_question
 from interlock.cli.screen import clock
 from interlock.core.run.commands import Terms
 from interlock.ledger.decisions.inbox import inbox

@@ -20,7 +20,7 @@ from msgspec.structs import replace
 
 from interlock import __version__
 from interlock.authoring.library import Library
-from interlock.cli.commands.sessions.question_text import option_text
+from interlock.cli.commands.sessions.inbox_ import option_text
 from interlock.cli.compose import ConfiguredBackend
 from interlock.cli.config import BadConfig, Config, without_password
 from interlock.console.console import Console

@@ -6,7 +6,7 @@ import os
 
 import click
 
-from interlock.cli.commands.sessions.question_text import LINES_IN_LIST, show_question
+from interlock.cli.commands.sessions.inbox_ import LINES_IN_LIST, show_question
 from interlock.cli.interactive import choose, require_pin, require_terminal
 from interlock.cli.options import owner_option, session_argument, with_ledger
 from interlock.cli.references import owned_session

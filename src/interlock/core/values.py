@@ -42,6 +42,17 @@ def lookup(variables: Variables, path: str) -> Json | Missing:
     return value
 
 
+def same(left: Json, right: Json) -> bool:
+    """Compare by value; a boolean is never a number, at any depth."""
+    if isinstance(left, bool) or isinstance(right, bool):
+        return left is right
+    if isinstance(left, Mapping) and isinstance(right, Mapping):
+        return left.keys() == right.keys() and all(same(left[name], right[name]) for name in left)
+    if isinstance(left, (list, tuple)) and isinstance(right, (list, tuple)):
+        return len(left) == len(right) and all(map(same, left, right))
+    return left == right
+
+
 def number_of(value: Json | Missing) -> float | None:
     """Read a number, also from text; whole numbers stay exact, and a boolean is not a number."""
     if isinstance(value, bool) or not isinstance(value, (int, float, str)):

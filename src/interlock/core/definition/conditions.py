@@ -14,7 +14,7 @@ import msgspec
 from msgspec import Struct
 
 from interlock.core.definition.expressions import root
-from interlock.core.values import MISSING, Json, Missing, Variables, lookup, number_of
+from interlock.core.values import MISSING, Json, Missing, Variables, lookup, number_of, same
 
 Operator = Literal[
     "==",
@@ -154,7 +154,7 @@ def _compare(test: Compare, scope: Scope) -> bool | None:
         case "exists" | "notExists":
             return scope.is_set(test.variable) == (test.operator == "exists")
         case "==" | "!=":
-            is_equal = not isinstance(actual, Missing) and _same(actual, expected)
+            is_equal = not isinstance(actual, Missing) and same(actual, expected)
             return is_equal == (test.operator == "==")
         case "equals" | "not_equals":
             return _leniently_equal(actual, expected) == (test.operator == "equals")
@@ -181,17 +181,6 @@ def _compare(test: Compare, scope: Scope) -> bool | None:
             assert_never(test.operator)
 
 
-def _same(left: Json, right: Json) -> bool:
-    """Compare by value; a boolean is never a number, at any depth."""
-    if isinstance(left, bool) or isinstance(right, bool):
-        return left is right
-    if isinstance(left, Mapping) and isinstance(right, Mapping):
-        return left.keys() == right.keys() and all(_same(left[name], right[name]) for name in left)
-    if isinstance(left, (list, tuple)) and isinstance(right, (list, tuple)):
-        return len(left) == len(right) and all(map(_same, left, right))
-    return left == right
-
-
 def _leniently_equal(actual: Json | Missing, expected: Json) -> bool:
     """Compare as step JSON does: trimmed, caseless text; "5" is 5; "yes" is true; null is unset."""
     if isinstance(actual, Missing) or actual is None:
@@ -203,7 +192,7 @@ def _leniently_equal(actual: Json | Missing, expected: Json) -> bool:
         return left == right
     if isinstance(actual, str) and isinstance(expected, str):
         return actual.strip().casefold() == expected.strip().casefold()
-    return _same(actual, expected)
+    return same(actual, expected)
 
 
 def _truth(value: Json) -> bool | None:

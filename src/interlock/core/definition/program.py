@@ -13,7 +13,8 @@ from typing import TypeAlias
 from msgspec import Struct
 from msgspec.structs import replace
 
-from interlock.core.definition.conditions import Condition, Scope, holds, tests_of, variables_of
+from interlock.core.definition.condition_uses import EVERYTHING, FLOW, conditions_of
+from interlock.core.definition.conditions import Scope, holds, tests_of, variables_of
 from interlock.core.definition.expressions import ARTIFACTS, root
 from interlock.core.definition.workflow import (
     Activity,
@@ -121,7 +122,7 @@ class Plan:
     def decisive(self) -> Mapping[str, tuple[Json, ...]]:
         """The variables that conditions read, each with its default and the values it is compared with."""
         compared: dict[str, dict[str, Json]] = {}
-        for condition in _conditions(self.workflow):
+        for condition in conditions_of(self.workflow, FLOW):
             for test in tests_of(condition):
                 values = test.value if isinstance(test.value, (list, tuple)) else [test.value]
                 known = compared.setdefault(test.variable.partition(".")[0], {})
@@ -195,7 +196,7 @@ class Plan:
         }
 
     def _needs(self, name: str, step: Step) -> bool:
-        if name in self.decisive or not self.workflow.declares_sets or name in self.defaults:
+        if name in self.decisive or not self.workflow.dialect.declares_sets or name in self.defaults:
             return name in self.decisive
         return bool(self._shown.get(name, frozenset()) - {step.id})
 
@@ -211,7 +212,7 @@ class Plan:
 def _quoted(workflow: Workflow) -> dict[str, set[str]]:
     """Return the fields of artifacts that texts and conditions quote, by artifact."""
     items = (item for activity in workflow.activities for item in walk(activity.items))
-    read = (variables_of(condition) for condition in _conditions(workflow))
+    read = (variables_of(condition) for condition in conditions_of(workflow, EVERYTHING))
     quoted: dict[str, set[str]] = {}
     for path in itertools.chain(*(item.shown_paths() for item in items), *read):
         base, _, member = path.partition(".")
@@ -219,22 +220,6 @@ def _quoted(workflow: Workflow) -> dict[str, set[str]]:
         if base == ARTIFACTS and field:
             quoted.setdefault(name, set()).add(field)
     return quoted
-
-
-def _conditions(workflow: Workflow) -> Iterator[Condition | None]:
-    """Yield every condition that decides where a run goes."""
-    for activity in workflow.activities:
-        for item in walk(activity.items):
-            match item:
-                case Step():
-                    yield item.condition
-                    yield item.confirm if not isinstance(item.confirm, bool) else None
-                case Gate():
-                    yield item.condition
-                case Loop():
-                    yield from (item.run_condition, item.condition, item.break_condition)
-        yield from (transition.condition for transition in activity.transitions)
-        yield from (branch.condition for decision in activity.decisions for branch in decision.branches)
 
 
 def _flatten(items: Sequence[Item]) -> Iterator[Op]:

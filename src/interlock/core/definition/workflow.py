@@ -6,13 +6,15 @@ one ordered list of items; `program` flattens it for running. Everything here is
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Literal, TypeAlias
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from interlock.core.definition.checks import ONLY_CLAIMED, CommandCheck
 from interlock.core.definition.conditions import Condition, variables_of
+from interlock.core.definition.dialects import INTERLOCK, WORKFLOW_SERVER, WORKRAIL, Dialect
 from interlock.core.definition.expressions import CHECKS, root, variables_in
 from interlock.core.json_schema import example_of, template_of
 from interlock.core.run.preferences import Preferences
@@ -364,7 +366,12 @@ class Loop(Value, frozen=True, tag="loop"):
     def shown_paths(self) -> Iterator[str]:
         """Yield the paths that its texts interpolate, and those that it repeats over."""
         yield from variables_in(f"{self.title} {self.description or ''}")
-        yield from (path for path in (self.items, self.count) if isinstance(path, str))
+        yield from self.repeats_over
+
+    @property
+    def repeats_over(self) -> tuple[str, ...]:
+        """The paths of the list that it goes through, and of the number that it counts to."""
+        return tuple(path for path in (self.items, self.count) if isinstance(path, str))
 
 
 Item: TypeAlias = Step | Gate | Loop
@@ -492,7 +499,7 @@ class Document(Value, frozen=True):
 class Workflow(Value, frozen=True):
     """A whole workflow, fully expanded: the thing that a run is pinned to.
 
-    `declares_sets` says that its files declare what their steps set, so that it can be required (rule 31).
+    `declares_sets` says that its files are our own and declare what their steps set.
     """
 
     id: str
@@ -522,6 +529,13 @@ class Workflow(Value, frozen=True):
     declares_sets: bool = False
     extra: Mapping[str, Json] = {}
     schema: int = field(default=1)
+
+    @property
+    def dialect(self) -> Dialect:
+        """The family that its files belong to: ours, or one that was written for another server."""
+        if self.declares_sets:
+            return INTERLOCK
+        return WORKFLOW_SERVER if self.form == "activities" else WORKRAIL
 
     def activity(self, activity_id: str | None) -> Activity | None:
         return next((activity for activity in self.activities if activity.id == activity_id), None)
@@ -560,3 +574,16 @@ def walk(items: tuple[Item, ...]) -> Iterator[Item]:
         yield item
         if isinstance(item, Loop):
             yield from walk(item.body)
+
+
+def rewritten(items: Iterable[Item], change: Callable[[Item], Iterable[Item]]) -> tuple[Item, ...]:
+    """Return items with each replaced by what the change makes of it, those in a loop before the loop."""
+    inner = (
+        replace(item, body=rewritten(item.body, change)) if isinstance(item, Loop) else item for item in items
+    )
+    return tuple(new for item in inner for new in change(item))
+
+
+def with_steps(items: Iterable[Item], change: Callable[[Step], Step]) -> tuple[Item, ...]:
+    """Return items with each step changed, also in loops."""
+    return rewritten(items, lambda item: (change(item) if isinstance(item, Step) else item,))

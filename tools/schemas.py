@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from interlock.authoring.filetypes.published_schemas import published, schema_text
+from interlock.authoring.filetypes.schemas.published_schemas import published, schema_text
 
 
 def main() -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from interlock.authoring.compile.checks import defined
+from interlock.authoring.compile.items.checks import defined
 from interlock.authoring.found_checks import checks_file, proposed_checks
 from interlock.authoring.graph.model import drawing_of
 from interlock.authoring.library import BUNDLED, Library, Loaded, Source

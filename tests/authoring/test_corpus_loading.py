@@ -13,6 +13,7 @@ import toon_format
 
 from interlock.authoring.library import Diagnostic, Library, Loaded, Source
 from interlock.authoring.text.yaml_writer import as_yaml
+from interlock.core.definition.dialects import WORKFLOW_SERVER
 from support.corpus import needs_corpus
 from support.paths import CORPUS, GOLDEN
 
@@ -66,6 +67,13 @@ def test_the_invalid_file_is_refused_with_location_and_reason() -> None:
     found = corpus("steps-v1").load("INVALID_ID_WITH_CAPS")
     assert isinstance(found, Diagnostic)
     assert (found.file, found.line, found.code) == ("invalid-workflow.json", 2, "IL401")
+
+
+def test_folders_of_activities_have_the_dialect_of_their_server() -> None:
+    loaded = corpus("activities").load("work-packages")
+    assert isinstance(loaded, Loaded)
+    assert loaded.workflow.dialect == WORKFLOW_SERVER
+    assert loaded.workflow.dialect.claims_may_lack_variables
 
 
 def test_ids_are_mounted_under_the_name() -> None:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
 from interlock.authoring.diagnostics.codes import CODES
 from interlock.authoring.library import Diagnostic, Library, Source
+from interlock.core.definition.workflow import NonAssumable
 from support.authored import write
 from support.diagnostic_cases import CASES, MARK
 
@@ -83,6 +85,21 @@ def test_near_misses_are_suggested(tmp_path: Path, code: str, next_action: str) 
     assert [item.next_action for item in found_in(tmp_path, files_of(code)) if item.code == code] == [
         next_action
     ]
+
+
+@pytest.mark.parametrize(("value", "got"), [("true", "true"), ("3", "3"), ("[]", "a list"), ("maybe", "")])
+def test_a_value_outside_of_a_closed_set_is_told_what_the_field_takes(
+    tmp_path: Path, value: str, got: str
+) -> None:
+    need = f"{{reason: needs_user_choice, key: which, question: Which?, nonAssumable: {value}}}"
+    step = f"{{id: a, title: A, prompt: Do., userInput: [{need}]}}"
+    text = f"id: t.w\nname: W\ndescription: d\nversion: 1.0.0\nsteps:\n  - {step}\n"
+    (item,) = found_in(tmp_path, {"w.yaml": text})
+    words = ", ".join(sorted(get_args(NonAssumable)))
+    assert item.code == "IL103"
+    assert item.message == (
+        f"expected one of {words}, got {got}" if got else f"'maybe' is not one of {words}"
+    )
 
 
 def test_all_diagnostics_of_a_file_are_reported_together(tmp_path: Path) -> None:

@@ -154,6 +154,16 @@ def test_no_source_can_be_mounted_as_wr(tmp_path: Path) -> None:
     assert [diagnostic.code for diagnostic in library(tmp_path, "wr").listing().diagnostics] == ["IL403"]
 
 
+@pytest.mark.parametrize(
+    ("source", "namespace"), [("user", "user"), ("project", "project"), ("git", "repo"), ("plugin", "repo")]
+)
+def test_the_suggested_namespace_is_that_of_the_source(tmp_path: Path, source: Any, namespace: str) -> None:
+    put(tmp_path, "w.json", id="my-flow")
+    listing = Library([Source(source, tmp_path)]).listing()
+    assert [entry.suggested_id for entry in listing.entries] == [f"{namespace}.my-flow"]
+    assert f"{namespace}.my-flow" in listing.diagnostics[0].next_action
+
+
 def test_an_id_without_a_namespace_runs_with_a_suggestion(tmp_path: Path) -> None:
     """Rule 38."""
     put(tmp_path, "w.json", id="my-flow")

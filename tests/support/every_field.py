@@ -18,13 +18,11 @@ from interlock.authoring.filetypes.activity_file import (
     ActivitySource,
     ActivityWorkflowSource,
 )
-from interlock.authoring.filetypes.step_file import (
-    AssessmentSource,
-    GateSource,
-    LoopSource,
-    StepSource,
-    StepWorkflowSource,
-)
+from interlock.authoring.filetypes.gate_source import GateSource
+from interlock.authoring.filetypes.loop_source import LoopSource
+from interlock.authoring.filetypes.output_source import AssessmentSource
+from interlock.authoring.filetypes.step_file import StepWorkflowSource
+from interlock.authoring.filetypes.step_source import StepSource
 from support.authored import write
 from support.paths import SOURCE
 

@@ -80,3 +80,29 @@ def test_navigation_offers_the_skill_of_the_lender(bench: Bench) -> None:
     for name in ("north", "south"):
         agent.call("get_skill", skill_id=f"{name}/craft", workflow_id="borrower")
         assert f"Craft of {name}" in agent.text
+
+
+@pytest.mark.parametrize("surface", ["session", "gated", "navigation"])
+def test_a_workflows_own_skill_comes_before_the_universal_one_of_its_name(bench: Bench, surface: str) -> None:
+    files = {
+        "w/workflow.yaml": "id: w\nversion: 1.0.0\ntitle: W\ninitialActivity: only\n",
+        "w/activities/00-only.yaml": "id: only\nversion: 1.0.0\nname: Only\n"
+        "steps: [{id: work, name: Work, skill: execute-activity}]\n",
+    }
+    own = {"w/skills/07-execute-activity.toon": "id: execute-activity\ncapability: Our own\n"}
+    write(bench.workflows, files)
+    assert "Carry out one activity" in skill_of_work(bench, surface)
+    write(bench.workflows, own)
+    bench.clock.pass_seconds(1)
+    assert "Our own" in skill_of_work(bench, surface)
+
+
+def skill_of_work(bench: Bench, surface: str) -> str:
+    if surface == "navigation":
+        reader = Agent(NavigationSurface(bench.ledger()))
+        reader.call("get_skill", skill_id="execute-activity", workflow_id="w")
+        return reader.text
+    agent = session(bench) if surface == "session" else gated(bench)
+    agent.call("start_session", agent_id="a", workflow_id="w")
+    agent.go("only")
+    return agent.tell("get_skill", step_id="work").text

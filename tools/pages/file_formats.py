@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 
 from interlock.authoring.compile.conditions import ACTIVITY_OPERATORS, STEP_WORDS
-from interlock.authoring.filetypes.field_descriptions import OPERATORS
-from interlock.authoring.filetypes.published_schemas import published
+from interlock.authoring.filetypes.schemas.published_schemas import definitions_of, published
+from interlock.authoring.filetypes.schemas.raw_definitions import OPERATORS
+from interlock.authoring.filetypes.source_file import SourceSettings
 from interlock.core.values import Json
 from tools.pages.tables import cell, table
 
@@ -17,6 +19,7 @@ TEMPLATE = Path(__file__).with_name("format.template.md")
 
 # The heading of each definition on the page.
 HEADINGS: Mapping[str, str] = {
+    "SourceSettings": "Source settings",
     "StepWorkflowSource": "Step workflow",
     "VariableSource": "Variable",
     "FeatureUse": "Feature with settings",
@@ -94,14 +97,15 @@ def mapping(schema: Json) -> Mapping[str, Json]:
     return schema
 
 
-def definitions() -> dict[str, Mapping[str, Json]]:
-    """Return the definitions of all published schemas by name."""
+@cache
+def definitions() -> Mapping[str, Mapping[str, Json]]:
+    """Return the definitions of all published schemas, and of the settings of a source, by name."""
     merged: dict[str, Mapping[str, Json]] = {}
     for schema in published().values():
         defined = schema["$defs"]
         assert isinstance(defined, Mapping)
         merged |= {name: mapping(each) for name, each in defined.items()}
-    return merged
+    return merged | definitions_of(SourceSettings)
 
 
 def _expanded(line: str, lines: Sequence[str]) -> Iterator[str]:

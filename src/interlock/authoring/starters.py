@@ -8,7 +8,7 @@ from typing import Literal
 from interlock.authoring.compile.builtins import LIBRARY
 from interlock.authoring.compile.ids import FOLDER_ID, LONGEST_ID, NAMESPACED, RESERVED, suggested
 from interlock.authoring.convert import ConversionRefused
-from interlock.authoring.filetypes.published_schemas import published, schema_text
+from interlock.authoring.filetypes.schemas.published_schemas import published, schema_text
 from interlock.authoring.text.markdown import titled
 
 Starter = Literal["steps", "activities"]

@@ -156,9 +156,12 @@ def _plain_example(
             return f"<{name}>".ljust(least if isinstance(least, int) else 0, "…")
 
 
-def template_of(schema: Mapping[str, Json], example: Json) -> Json:
+def template_of(schema: Mapping[str, Json], example: Json, fixed: Sequence[str] = ()) -> Json:
     """Return the example with a placeholder for whatever the agent decides: `<a | b>` for a choice."""
-    return _template(example, schema, schema)
+    template = _template(example, schema, schema)
+    if not isinstance(template, Mapping) or not isinstance(example, Mapping):
+        return template
+    return {**template, **{name: example[name] for name in fixed if name in example}}
 
 
 def _template(value: Json, schema: Json, root: Mapping[str, Json], name: str = "") -> Json:

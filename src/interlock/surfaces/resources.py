@@ -10,7 +10,7 @@ import msgspec
 from msgspec import Struct
 
 from interlock.authoring.compile.builtins import contracts
-from interlock.authoring.filetypes.published_schemas import published
+from interlock.authoring.filetypes.schemas.published_schemas import published
 from interlock.authoring.graph.mermaid import mermaid_of
 from interlock.authoring.graph.model import drawing_of
 from interlock.authoring.library import Diagnostic, Library

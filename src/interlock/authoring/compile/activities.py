@@ -10,23 +10,19 @@ from collections.abc import Iterator, Mapping, Sequence
 import msgspec
 
 from interlock.authoring.compile.conditions import read_condition
-from interlock.authoring.compile.items import (
-    CompileDraft,
-    compile_checked_gate,
-    compile_items,
-    read_actions,
-    read_triggers,
-    unique_id,
-    variable_or_number,
-)
+from interlock.authoring.compile.items.draft import CompileDraft, unique_id
+from interlock.authoring.compile.items.gate import compile_checked_gate
+from interlock.authoring.compile.items.lists import compile_items, variable_or_number
+from interlock.authoring.compile.items.step import read_actions, read_triggers
 from interlock.authoring.diagnostics.codes import Report, did_you_mean
 from interlock.authoring.filetypes.activity_file import (
     ActivityLoopSource,
     ActivitySource,
     DecisionSource,
     SkillsSource,
+    TransitionSource,
 )
-from interlock.authoring.filetypes.type_check import read_as, unknown_fields
+from interlock.authoring.filetypes.type_check import compiled_as, kept_fields, read_as
 from interlock.authoring.inference.places import end_of
 from interlock.authoring.text.locations import SourceLocation
 from interlock.core.definition.workflow import (
@@ -40,9 +36,17 @@ from interlock.core.definition.workflow import (
     Step,
     Transition,
     Workflow,
+    rewritten,
     walk,
 )
 from interlock.core.values import Json
+
+
+def read_skills(named: SkillsSource | Sequence[str] | None) -> SkillsSource:
+    """Read the skills of a workflow or an activity; the first of a list is the primary one."""
+    if isinstance(named, SkillsSource):
+        return named
+    return SkillsSource(primary=named[0], supporting=tuple(named[1:])) if named else SkillsSource()
 
 
 def compile_activity(raw: Json, at: SourceLocation, draft: CompileDraft) -> Activity | None:
@@ -53,44 +57,22 @@ def compile_activity(raw: Json, at: SourceLocation, draft: CompileDraft) -> Acti
         return None
     draft.activity = source.id
     draft.locations[source.id, "activity", source.id] = at
-    skills = source.skills or SkillsSource()
-    if not isinstance(skills, SkillsSource):  # a list, whose first skill is the primary one
-        skills = SkillsSource(primary=skills[0], supporting=skills[1:])
+    skills = read_skills(source.skills)
     items = _compile_items(source, list(raw), at, draft)
     _report_unknown_gates(items, draft)
-    return Activity(
-        id=source.id,
-        name=source.name,
+    return compiled_as(
+        Activity,
+        source,
         items=items,
-        version=source.version,
-        description=source.description,
-        problem=source.problem,
-        recognition=source.recognition,
         primary_skill=skills.primary,
         supporting_skills=skills.supporting,
         decisions=tuple(_decisions(source.decisions, at / "decisions", report)),
-        transitions=tuple(
-            Transition(
-                transition.to,
-                read_condition(transition.condition, at / "transitions" / index / "condition", report),
-                transition.is_default,
-            )
-            for index, transition in enumerate(source.transitions)
-        ),
+        transitions=tuple(_transitions(source.transitions, at / "transitions", report)),
         triggers=read_triggers(source.triggers),
         entry_actions=read_actions(source.entry_actions, at / "entryActions", report),
         exit_actions=read_actions(source.exit_actions, at / "exitActions", report),
-        artifacts=tuple(
-            Artifact(artifact.id, artifact.name, artifact.location, artifact.description, artifact.action)
-            for artifact in source.artifacts
-        ),
-        outcome=source.outcome,
-        context_to_preserve=source.context_to_preserve,
-        rules=source.rules,
-        notes=source.notes,
-        required=source.required,
-        estimated_time=source.estimated_time,
-        extra=unknown_fields(ActivitySource, raw),
+        artifacts=msgspec.convert(source.artifacts, tuple[Artifact, ...], from_attributes=True),
+        extra=kept_fields(ActivitySource, raw),
     )
 
 
@@ -115,7 +97,13 @@ def _compile_items(
     draft.listed_gates.setdefault(draft.activity, {}).update(dict.fromkeys(gates, loop_id))
     unbound = tuple(gate for gate in gates.values() if gate.id not in draft.bindings)
     gate_of_step = {steps[0]: gates[gate] for gate, steps in draft.bindings.items() if gate in gates}
-    return (*_with_gates(body, gate_of_step), *unbound)
+
+    def with_gate(item: Item) -> Iterator[Item]:
+        if isinstance(item, Step) and (gate := gate_of_step.get(item.id)) is not None:
+            yield msgspec.structs.replace(gate, bound_to=item.id)
+        yield item
+
+    return (*rewritten(body, with_gate), *unbound)
 
 
 def _gates(raws: Sequence[Json], at: SourceLocation, draft: CompileDraft) -> Iterator[Gate]:
@@ -135,16 +123,6 @@ def _report_unknown_gates(items: tuple[Item, ...], draft: CompileDraft) -> None:
             draft.report.add("IL204", f"unknown checkpoint '{gate_id}'", location, next_action)
 
 
-def _with_gates(items: tuple[Item, ...], gate_of_step: Mapping[str, Gate]) -> Iterator[Item]:
-    for item in items:
-        if isinstance(item, Step) and (gate := gate_of_step.get(item.id)) is not None:
-            yield msgspec.structs.replace(gate, bound_to=item.id)
-        if isinstance(item, Loop):
-            yield msgspec.structs.replace(item, body=tuple(_with_gates(item.body, gate_of_step)))
-        else:
-            yield item
-
-
 def _loops(raws: Sequence[Json], at: SourceLocation, draft: CompileDraft) -> Iterator[Loop]:
     for index, raw in enumerate(raws):
         loop_at = at / index
@@ -158,20 +136,27 @@ def _loops(raws: Sequence[Json], at: SourceLocation, draft: CompileDraft) -> Ite
         if not source.steps and not source.loops and not source.activities:
             draft.report.add("IL106", "the loop has neither steps nor activities", loop_at)
         loop_id = unique_id("loop", source.id, loop_at, draft)
-        yield Loop(
+        yield compiled_as(
+            Loop,
+            source,
             id=loop_id,
             title=source.name or source.id,
             kind=source.type,
             body=_compile_items(source, list(raw), loop_at, draft, loop_id),
-            max_iterations=source.max_iterations,
             condition=read_condition(source.condition, loop_at / "condition", draft.report),
             break_condition=read_condition(source.break_condition, loop_at / "breakCondition", draft.report),
             items=source.over and str(variable_or_number(source.over)),
             item_var=source.variable,
-            description=source.description,
-            activities=source.activities,
-            extra=unknown_fields(ActivityLoopSource, raw),
+            extra=kept_fields(ActivityLoopSource, raw),
         )
+
+
+def _transitions(
+    sources: Sequence[TransitionSource], at: SourceLocation, report: Report
+) -> Iterator[Transition]:
+    for index, source in enumerate(sources):
+        condition = read_condition(source.condition, at / index / "condition", report)
+        yield Transition(source.to, condition, source.is_default)
 
 
 def _decisions(

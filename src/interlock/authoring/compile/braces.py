@@ -6,14 +6,17 @@ Only names that the workflow declares, sets or reads count, so that braces in ex
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Set
+from collections.abc import Mapping, Set
 from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from interlock.core.definition.conditions import Compare
-from interlock.core.definition.workflow import Action, Effect, Loop, Workflow
+from interlock.core.definition.condition_uses import EVERYTHING, conditions_of
+from interlock.core.definition.conditions import variables_of
+from interlock.core.definition.expressions import root
+from interlock.core.definition.variable_sets import sets_of
+from interlock.core.definition.workflow import Effect, Workflow
 
 _BRACES = re.compile(r"(?<![{$\\])\{([A-Za-z_][\w-]*)((?:\.[\w-]+)*)\}(?!\})")
 _TEXTS = frozenset({"name", "title", "message", "label", "description", "text", "question"})
@@ -23,28 +26,10 @@ def with_double_braces(workflow: Workflow) -> Workflow:
     """Write `{name}` as `{{name}}` in every text that a run shows, and in the values that effects set."""
     names = {variable.name for variable in workflow.variables}
     names.update(mode.activation_variable for mode in workflow.modes)
-    for activity in workflow.activities:
-        names.update(_names_in(activity))
+    names.update(each.name for each in sets_of(workflow))
+    for condition in conditions_of(workflow, EVERYTHING):
+        names.update(map(root, variables_of(condition)))
     return replace(workflow, activities=_doubled(workflow.activities, names))
-
-
-def _names_in(value: object) -> Iterator[str]:
-    """Yield the variables that a part of a workflow sets or reads."""
-    match value:
-        case Compare():
-            yield value.variable.partition(".")[0]
-        case Action(action="set", target=str() as target):
-            yield target
-        case Effect():
-            yield from value.set_variables
-        case Struct():
-            if isinstance(value, Loop):
-                yield from value.variables()
-            for field in value.__struct_fields__:
-                yield from _names_in(getattr(value, field))
-        case tuple():
-            for member in value:
-                yield from _names_in(member)
 
 
 def _doubled(value: Any, names: Set[str]) -> Any:

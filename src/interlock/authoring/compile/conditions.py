@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import get_args
 
 from interlock.authoring.diagnostics.codes import Report, did_you_mean, one_of
@@ -37,7 +37,8 @@ SYNONYMS: dict[str, Operator] = {
     **{"includes": "contains", "regex": "matches", "match": "matches", "oneOf": "in"},
     **{"exist": "exists", "defined": "exists", "missing": "notExists", "not_exists": "notExists"},
 }
-CONDITION_WORDS = ("and", "or", "not", "var", "variable", *STEP_WORDS)
+FIRST_WORDS = ("var", "variable", "and", "or", "not")
+CONDITION_WORDS = (*FIRST_WORDS, *STEP_WORDS)
 _WRITTEN_OUT = re.compile(r"\s*([\w.-]+)\s*(==|!=|>=|<=|>|<)\s*(\S.*?)\s*")
 JOINERS = {"all": "and", "allOf": "and", "every": "and", "any": "or", "anyOf": "or", "some": "or"}
 
@@ -47,14 +48,8 @@ def read_condition(raw: Json, at: SourceLocation, report: Report) -> Condition |
     if raw is None:
         return None
     if not isinstance(raw, Mapping):
-        named = "{var: NAME, equals: …}"
-        if isinstance(raw, str):
-            named = f"{{var: {raw}, equals: …}}"
-            if (written := _WRITTEN_OUT.fullmatch(raw)) is not None:
-                named = '{{variable: {}, operator: "{}", value: {}}}'.format(*written.groups())
-        return _invalid(
-            f"a condition must be an object, not {type_name(raw)}", at, report, f"write it as {named}"
-        )
+        message = f"a condition must be an object, not {type_name(raw)}"
+        return _invalid(message, at, report, f"write it as {_as_object(raw)}")
     joiner = next((word for word in ("and", "or", "not") if word in raw), None)
     beside = next((word for word in raw if word in CONDITION_WORDS and word != joiner), None)
     if joiner is not None and beside is not None:
@@ -74,12 +69,10 @@ def read_condition(raw: Json, at: SourceLocation, report: Report) -> Condition |
             next_action = one_of(str(other), ("simple", "and", "or", "not"))
             report.add("IL301", f"unknown condition type '{other}'", at / "type", next_action)
             return None
-        case {"and": parts}:
-            _check_fields(raw, ("and",), at, report)
-            return _joined_condition("and", parts, at / "and", report)
-        case {"or": parts}:
-            _check_fields(raw, ("or",), at, report)
-            return _joined_condition("or", parts, at / "or", report)
+        case {"and": parts} | {"or": parts}:
+            assert joiner is not None
+            _check_fields(raw, (joiner,), at, report)
+            return _joined_condition(joiner, parts, at / joiner, report)
         case {"not": negated}:
             _check_fields(raw, ("not",), at, report)
             inner = read_condition(negated, at / "not", report)
@@ -89,11 +82,24 @@ def read_condition(raw: Json, at: SourceLocation, report: Report) -> Condition |
         case {"variable": _}:
             return _activity_condition(raw, at, report)
         case _:
-            near = (did_you_mean(word, ("var", "variable", "and", "or", "not")) for word in raw)
-            meant = next(
-                (f"use '{JOINERS[word]}'" for word in raw if word in JOINERS), next(filter(None, near), "")
-            )
-            return _invalid("a condition needs one of: var, variable, and, or, not", at, report, meant)
+            meant = next(_words_meant(raw), "")
+            return _invalid(f"a condition needs one of: {', '.join(FIRST_WORDS)}", at, report, meant)
+
+
+def _words_meant(raw: Mapping[str, Json]) -> Iterator[str]:
+    """Yield which word of a condition each word of something else may stand for."""
+    yield from (f"use '{JOINERS[word]}'" for word in raw if word in JOINERS)
+    yield from filter(None, (did_you_mean(word, FIRST_WORDS) for word in raw))
+
+
+def _as_object(raw: Json) -> str:
+    """Return how to write a condition that is no object: `size > 3`, or the name of a variable alone."""
+    if not isinstance(raw, str):
+        return "{var: NAME, equals: …}"
+    written = _WRITTEN_OUT.fullmatch(raw)
+    if written is None:
+        return f"{{var: {raw}, equals: …}}"
+    return '{{variable: {}, operator: "{}", value: {}}}'.format(*written.groups())
 
 
 def _check_fields(raw: Mapping[str, Json], known: Sequence[str], at: SourceLocation, report: Report) -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Literal
 
@@ -15,7 +16,8 @@ from msgspec.structs import replace
 
 from interlock.authoring.compile.builtins import LIBRARY
 from interlock.authoring.compile.ids import FOLDER_ID
-from interlock.authoring.compile.items import CompileDraft, use_of
+from interlock.authoring.compile.items.draft import CompileDraft
+from interlock.authoring.compile.items.step import use_of
 from interlock.authoring.diagnostics.codes import Report, did_you_mean
 from interlock.authoring.diagnostics.diagnostic import Mention
 from interlock.authoring.filetypes.source_file import DEFAULTS, SourceSettings
@@ -27,10 +29,9 @@ from interlock.core.definition.workflow import (
     Activity,
     Document,
     DocumentKind,
-    Item,
-    Loop,
     Step,
     Workflow,
+    with_steps,
 )
 from interlock.core.hashing import digest_of
 from interlock.core.values import Json
@@ -121,12 +122,8 @@ def keep_documents(folder: Folder, workflow: Workflow, draft: CompileDraft) -> N
             folder.keep(text)
             collector.keep_resources(text, collector.own)
     head = SourceLocation(folder.head)
-    named = workflow.extra.get("skills")  # the older form is a list of skills
-    if isinstance(named, list):
-        for index, ref in enumerate(named):
-            collector.keep_skill(str(ref), head / "skills" / index)
-    elif workflow.primary_skill:
-        collector.keep_skill(workflow.primary_skill, head / "skills" / "primary")
+    for ref in workflow.skills:
+        collector.keep_skill(ref, (head / "skills").holding(ref))
     for activity in workflow.activities:
         at = draft.locations[activity.id, "activity", activity.id]
         if activity.primary_skill:
@@ -155,24 +152,17 @@ def with_lender(folder: Folder, activity: Activity, lender: Path) -> Activity:
         activity,
         primary_skill=named(activity.primary_skill) if activity.primary_skill else None,
         supporting_skills=tuple(named(ref) for ref in activity.supporting_skills),
-        items=_with_skills(activity.items, named),
+        items=with_steps(activity.items, partial(_with_skill, named=named)),
     )
 
 
-def _with_skills(items: Sequence[Item], named: Callable[[str], str]) -> tuple[Item, ...]:
-    """Rename the skills of steps, also where their prompts name them."""
-    renamed: list[Item] = []
-    for item in items:
-        match item:
-            case Loop():
-                renamed.append(replace(item, body=_with_skills(item.body, named)))
-            case Step(skill=str(ref)):
-                duty, lent = use_of(ref), use_of(named(ref))
-                prompt = tuple(replace(part, text=part.text.replace(duty, lent)) for part in item.prompt)
-                renamed.append(replace(item, skill=named(ref), prompt=prompt))
-            case _:
-                renamed.append(item)
-    return tuple(renamed)
+def _with_skill(step: Step, named: Callable[[str], str]) -> Step:
+    """Rename the skill of a step, also where its prompt names it."""
+    if step.skill is None:
+        return step
+    duty, lent = use_of(step.skill), use_of(named(step.skill))
+    prompt = tuple(replace(part, text=part.text.replace(duty, lent)) for part in step.prompt)
+    return replace(step, skill=named(step.skill), prompt=prompt)
 
 
 class FolderDocuments:

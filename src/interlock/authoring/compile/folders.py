@@ -7,7 +7,7 @@ from pathlib import Path
 
 import msgspec
 
-from interlock.authoring.compile.activities import compile_activity, with_inlined_loops
+from interlock.authoring.compile.activities import compile_activity, read_skills, with_inlined_loops
 from interlock.authoring.compile.braces import with_double_braces
 from interlock.authoring.compile.documents import (
     Folder,
@@ -18,12 +18,18 @@ from interlock.authoring.compile.documents import (
     with_lender,
 )
 from interlock.authoring.compile.ids import FOLDER_ID
-from interlock.authoring.compile.items import CompileDraft
-from interlock.authoring.compile.steps import check_header, compile_steps, read_variables, workflow_kind
+from interlock.authoring.compile.items.draft import CompileDraft
+from interlock.authoring.compile.steps import (
+    check_header,
+    compile_steps,
+    preferences_of,
+    read_variables,
+    workflow_kind,
+)
 from interlock.authoring.compile.templates import Templates
 from interlock.authoring.diagnostics.codes import Report, did_you_mean
-from interlock.authoring.filetypes.activity_file import ActivityWorkflowSource, SkillsSource
-from interlock.authoring.filetypes.type_check import read_as, unknown_fields
+from interlock.authoring.filetypes.activity_file import ActivityWorkflowSource
+from interlock.authoring.filetypes.type_check import compiled_as, kept_fields, read_as
 from interlock.authoring.inference.beginnings import with_beginning
 from interlock.authoring.inference.places import with_places
 from interlock.authoring.inference.sets import with_inferred_sets
@@ -33,12 +39,10 @@ from interlock.authoring.text.locations import Parsed, SourceLocation
 from interlock.authoring.text.markdown import as_step, read_page
 from interlock.core.definition.workflow import Activity, ActivityMode, Document, Workflow
 from interlock.core.hashing import digest_of
-from interlock.core.run.preferences import Preferences
 from interlock.core.values import Json
 
 _STRUCTURED = ("toon", "yaml", "yml")
 KINDS = ("technique", "action", "checkpoint", "loop", "routine", "decision")
-_INERT = ("executionModel",)
 
 
 def compile_folder(folder: Folder) -> tuple[Workflow, CompileDraft] | None:
@@ -85,16 +89,7 @@ def _compile_activities(folder: Folder, raw: Json) -> tuple[Workflow, CompileDra
     if source.title is None and source.name is None:
         report.add("IL101", "the field 'title' is missing", at)
     check_header(source.version, source.min_server_version, at, report)
-    draft = CompileDraft(
-        report=report,
-        functions=source.function_definitions,
-        assessments={assessment.id: assessment for assessment in source.assessments},
-        title_field="name",
-        templates=Templates(folder.reader, folder.path),
-        settings=folder.settings,
-        settings_at=folder.settings_at,
-    )
-    home = folder.path / (source.activities_dir or "activities")
+    draft, home = _draft(folder, source, report), _home(folder, source)
     known: dict[str, Activity] = {}
     for activity in (*_local(folder, source, home, draft), *_listed(folder, source, home, draft)):
         known.setdefault(activity.id, activity)
@@ -106,6 +101,22 @@ def _compile_activities(folder: Folder, raw: Json) -> tuple[Workflow, CompileDra
     workflow = with_beginning(workflow, at, draft)
     keep_documents(folder, workflow, draft)
     return msgspec.structs.replace(workflow, documents=tuple(folder.documents.values())), draft
+
+
+def _home(folder: Folder, source: ActivityWorkflowSource) -> Path:
+    return folder.path / (source.activities_dir or "activities")
+
+
+def _draft(folder: Folder, source: ActivityWorkflowSource, report: Report) -> CompileDraft:
+    return CompileDraft(
+        report=report,
+        functions=source.function_definitions,
+        assessments={assessment.id: assessment for assessment in source.assessments},
+        title_field="name",
+        templates=Templates(folder.reader, folder.path),
+        settings=folder.settings,
+        settings_at=folder.settings_at,
+    )
 
 
 def _is_newer(folder: Folder, raw: Json) -> bool:
@@ -214,45 +225,21 @@ def _workflow(
     activities: tuple[Activity, ...],
     draft: CompileDraft,
 ) -> Workflow:
-    skills, recommended = source.skills, source.recommended_preferences
+    skills = read_skills(source.skills)
     places = raw.get("artifactLocations")
-    return Workflow(
-        id=source.id,
+    return compiled_as(
+        Workflow,
+        source,
         name=source.title or source.name or source.id,
-        description=source.description,
-        version=source.version,
         activities=activities,
         form="activities",
         kind=workflow_kind(source.id),
         initial=source.initial_activity,
-        category=source.category,
-        tags=source.tags,
-        author=source.author,
-        rules=source.rules,
         variables=read_variables(source.variables, draft),
-        modes=tuple(
-            ActivityMode(
-                id=mode.id,
-                name=mode.name,
-                activation_variable=mode.activation_variable,
-                description=mode.description,
-                recognition=mode.recognition,
-                skip_activities=mode.skip_activities,
-                defaults=mode.defaults,
-                resource=mode.resource,
-            )
-            for mode in source.modes
-        ),
-        recommended=Preferences(recommended.recommended_autonomy, recommended.recommended_risk_policy)
-        if recommended
-        else None,
-        primary_skill=skills.primary if isinstance(skills, SkillsSource) else next(iter(skills or ()), None),
+        modes=msgspec.convert(source.modes, tuple[ActivityMode, ...], from_attributes=True),
+        recommended=preferences_of(source.recommended_preferences),
+        primary_skill=skills.primary,
+        supporting_skills=skills.supporting,
         artifact_locations=places if isinstance(places, Mapping) else {},
-        about=source.about,
-        min_server_version=source.min_server_version,
-        extra={
-            **unknown_fields(ActivityWorkflowSource, raw),
-            **{key: raw[key] for key in _INERT if key in raw},
-            **({} if skills is None or isinstance(skills, SkillsSource) else {"skills": list(skills)}),
-        },
+        extra=kept_fields(ActivityWorkflowSource, raw),
     )

@@ -26,8 +26,13 @@ LONGEST_ID = 128
 NAMESPACE_OF = {"project": "project", "git": "repo", "plugin": "repo"}
 
 
+def has_namespace(form: Form) -> bool:
+    """Say whether ids of this form have a namespace; those of activity workflows are names of folders."""
+    return form == "steps"
+
+
 def id_status(workflow: Workflow) -> IdStatus:
-    return "namespaced" if "." in workflow.id or workflow.form == "activities" else "legacy"
+    return "legacy" if has_namespace(workflow.form) and "." not in workflow.id else "namespaced"
 
 
 def suggested(workflow_id: str, source: str) -> str:
@@ -44,9 +49,9 @@ def check_id(declared: Json, form: Form, at: SourceLocation, report: Report) -> 
     """Report an id that is not valid for a workflow of this form."""
     if not isinstance(declared, str) or not declared:
         return
-    patterns, shape = (
-        ((FOLDER_ID,), "my-workflow") if form == "activities" else ((NAMESPACED, DOTLESS), "team.name")
-    )
+    is_namespaced = has_namespace(form)
+    patterns = (NAMESPACED, DOTLESS) if is_namespaced else (FOLDER_ID,)
+    shape = "team.name" if is_namespaced else "my-workflow"
     if not any(pattern.fullmatch(declared) for pattern in patterns) or len(declared) > LONGEST_ID:
         report.add("IL401", f"'{declared[:80]}' is not an id such as {shape}", at / "id")
 
@@ -54,7 +59,7 @@ def check_id(declared: Json, form: Form, at: SourceLocation, report: Report) -> 
 def mounted_id(workflow_id: str, form: Form, source: Source) -> str:
     """Return the id that a declared id has in its source."""
     is_bare = workflow_id.startswith(RESERVED) or "." not in workflow_id
-    if form == "activities" or source.namespace is None or not is_bare:
+    if not has_namespace(form) or source.namespace is None or not is_bare:
         return workflow_id
     return f"{source.namespace}.{workflow_id.removeprefix(RESERVED)}"
 
@@ -65,7 +70,7 @@ def is_reserved(workflow_id: str, source: Source) -> bool:
 
 def mounted(workflow: Workflow, source: Source, at: SourceLocation, report: Report) -> Workflow:
     """Give the workflow the id it has in its source, and report a missing or reserved namespace."""
-    if workflow.form == "activities":
+    if not has_namespace(workflow.form):
         return workflow
     new_id = mounted_id(workflow.id, workflow.form, source)
     if new_id != workflow.id:

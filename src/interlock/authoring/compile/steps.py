@@ -11,12 +11,14 @@ import msgspec
 
 from interlock import __version__
 from interlock.authoring.compile import builtins as packs
-from interlock.authoring.compile.items import CompileDraft, compile_items, compile_step
+from interlock.authoring.compile.items.draft import CompileDraft
+from interlock.authoring.compile.items.lists import compile_items
+from interlock.authoring.compile.items.step import compile_step
 from interlock.authoring.compile.templates import Templates, expand, filled_features
 from interlock.authoring.diagnostics.codes import Report, did_you_mean
 from interlock.authoring.filetypes.source_file import DEFAULTS, SourceSettings
-from interlock.authoring.filetypes.step_file import StepWorkflowSource, VariableSource
-from interlock.authoring.filetypes.type_check import read_as, unknown_fields
+from interlock.authoring.filetypes.step_file import Recommended, StepWorkflowSource, VariableSource
+from interlock.authoring.filetypes.type_check import compiled_as, kept_fields, read_as
 from interlock.authoring.inference.sets import with_inferred_sets
 from interlock.authoring.text.locations import Parsed, SourceLocation
 from interlock.core.definition.workflow import Activity, Kind, Step, Variable, Workflow
@@ -26,7 +28,6 @@ from interlock.core.values import Json
 MAIN = "main"
 PROBE = "wr.templates.capability_probe"
 SEMVER = re.compile(r"\d+\.\d+\.\d+(?:[-+][0-9A-Za-z.+-]+)?")
-_INERT = ("examples", "extensionPoints", "modelTier", "metricsProfile", "validatedAgainstSpecVersion")
 
 
 def compile_steps(
@@ -43,7 +44,26 @@ def compile_steps(
     if source is None or not isinstance(raw, Mapping):
         return None
     check_header(source.version, source.min_server_version, at, report)
-    draft = CompileDraft(
+    draft = _draft(source, at, report, pages, templates, settings)
+    probes = tuple(_probes(source, at, draft))
+    items = (*probes, *compile_items(list(source.steps), at / "steps", draft))
+    if not items and not report.failed:
+        report.add("IL306", "every step is the body of a loop that contains itself", at / "steps")
+    if report.failed:
+        return None
+    workflow = _workflow(source, raw, Activity(MAIN, source.name, items), at, draft)
+    return with_inferred_sets(workflow, draft), draft
+
+
+def _draft(
+    source: StepWorkflowSource,
+    at: SourceLocation,
+    report: Report,
+    pages: Mapping[str, Parsed],
+    templates: Templates | None,
+    settings: SourceSettings,
+) -> CompileDraft:
+    return CompileDraft(
         report=report,
         role=source.agent_role,
         functions=source.function_definitions,
@@ -55,14 +75,6 @@ def compile_steps(
         templates=templates or Templates(),
         settings=settings,
     )
-    probes = tuple(_probes(source, at, draft))
-    items = (*probes, *compile_items(list(source.steps), at / "steps", draft))
-    if not items and not report.failed:
-        report.add("IL306", "every step is the body of a loop that contains itself", at / "steps")
-    if report.failed:
-        return None
-    workflow = _workflow(source, raw, Activity(MAIN, source.name, items), at, draft)
-    return with_inferred_sets(workflow, draft), draft
 
 
 def check_header(version: str, required_server: str | None, at: SourceLocation, report: Report) -> None:
@@ -112,32 +124,27 @@ def _workflow(
     at: SourceLocation,
     draft: CompileDraft,
 ) -> Workflow:
-    recommended = source.recommended_preferences
-    return Workflow(
-        id=source.id,
-        name=source.name,
-        description=source.description,
-        version=source.version,
+    return compiled_as(
+        Workflow,
+        source,
         activities=(main,),
         form="steps",
         kind=source.kind or workflow_kind(source.id),
         initial=MAIN,
-        category=source.category,
-        tags=source.tags,
-        author=source.author,
         rules=source.meta_guidance,
-        preconditions=source.preconditions,
         clarifications=source.clarification_prompts,
         variables=read_variables(source.variables, draft),
-        recommended=Preferences(recommended.recommended_autonomy, recommended.recommended_risk_policy)
-        if recommended
-        else None,
-        capabilities=source.capabilities,
-        about=source.about,
+        recommended=preferences_of(source.recommended_preferences),
         references=tuple(_references(source, at, draft)),
-        min_server_version=source.min_server_version,
-        extra={**unknown_fields(StepWorkflowSource, raw), **{key: raw[key] for key in _INERT if key in raw}},
+        extra=kept_fields(StepWorkflowSource, raw),
     )
+
+
+def preferences_of(recommended: Recommended | None) -> Preferences | None:
+    """Return how far the author would let a run go, if the file says it."""
+    if recommended is None:
+        return None
+    return Preferences(recommended.recommended_autonomy, recommended.recommended_risk_policy)
 
 
 def workflow_kind(workflow_id: str) -> Kind:
@@ -174,17 +181,17 @@ def read_variables(declared: Sequence[VariableSource], draft: CompileDraft) -> t
 
 
 def read_variable(source: VariableSource) -> Variable:
+    kind = None if isinstance(source.type, msgspec.UnsetType) else source.type
     default = source.default_value
     if isinstance(default, str) and source.type in ("array", "object"):
         with suppress(msgspec.DecodeError):  # the cells of a TOON table hold lists and objects as text
             decoded: Json = msgspec.json.decode(default)
             default = decoded if isinstance(decoded, (list, dict)) else default
-    return Variable(
-        name=source.name,
-        type="string" if isinstance(source.type, msgspec.UnsetType) else source.type,
-        typed=not isinstance(source.type, msgspec.UnsetType),
-        description=source.description,
+    return compiled_as(
+        Variable,
+        source,
+        type=kind or "string",
+        typed=kind is not None,
         default=None if isinstance(default, msgspec.UnsetType) else default,
         has_default=not isinstance(default, msgspec.UnsetType),
-        required=source.required,
     )

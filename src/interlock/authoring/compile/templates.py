@@ -12,7 +12,8 @@ from msgspec.structs import replace
 
 from interlock.authoring.compile import builtins as packs
 from interlock.authoring.diagnostics.codes import Report, did_you_mean
-from interlock.authoring.filetypes.step_file import FeatureUse, StepWorkflowSource, TemplateCall
+from interlock.authoring.filetypes.prompt_source import TemplateCall
+from interlock.authoring.filetypes.step_file import FeatureUse, StepWorkflowSource
 from interlock.authoring.filetypes.type_check import read_as
 from interlock.authoring.sources.reader import SourceReader
 from interlock.authoring.text.formats import FORMATS

@@ -9,10 +9,10 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
-from interlock.authoring.compile.checks import defined, read_definitions
 from interlock.authoring.compile.documents import Folder
 from interlock.authoring.compile.folders import compile_folder
 from interlock.authoring.compile.ids import check_id, is_reserved, mounted, mounted_id
+from interlock.authoring.compile.items.checks import defined, read_definitions
 from interlock.authoring.compile.steps import compile_steps
 from interlock.authoring.compile.templates import Templates
 from interlock.authoring.diagnostics.codes import Report

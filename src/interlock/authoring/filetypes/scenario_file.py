@@ -10,7 +10,7 @@ from msgspec import Meta, Struct
 
 from interlock.authoring.diagnostics.codes import Report, did_you_mean
 from interlock.authoring.diagnostics.diagnostic import Diagnostic
-from interlock.authoring.filetypes.step_file import Camel, Duration, NonEmpty
+from interlock.authoring.filetypes.field_types import Camel, Duration, NonEmpty
 from interlock.authoring.filetypes.type_check import read_as
 from interlock.authoring.sources.reader import SourceReader
 from interlock.authoring.text.locations import SourceLocation
@@ -29,46 +29,70 @@ class OutputGiven(Camel, frozen=True):
     """What the agent hands in with a step."""
 
     notes: str = ""
+    """The agent's notes."""
     artifacts: tuple[Mapping[str, Json], ...] = ()
+    """The agent's artifacts, each with its `kind`."""
     context: Mapping[str, Json] = {}
+    """Variables that the agent sets with the step."""
 
 
 class Expected(Camel, frozen=True):
     """What must come of a run."""
 
     end: End = "complete"
+    """How the run ends."""
     path: tuple[str, ...] | None = None
+    """Ids of the steps and gates in the order of their visits, the one that blocked included; not compared if
+    absent."""
     blockers: tuple[str, ...] | None = None
+    """Codes of the blockers at the end; not compared if absent."""
 
 
 class Polled(Camel, frozen=True):
     """An answer of one of the people who decide a gate, or time that passes before the next one."""
 
     by: str = ""
+    """Who answers; `starter` is who started the run."""
     groups: tuple[NonEmpty, ...] = ()
+    """The groups that this person belongs to."""
     option: str = ""
+    """The option that is chosen."""
     after: Duration | None = None
+    """Instead of an answer: how much time passes, as in `within`."""
 
 
 class Scenario(Camel, frozen=True):
     """One run: what is handed in and answered, and what is expected."""
 
     name: NonEmpty = "scenario"
+    """What the scenario shows."""
     mode: Mode = "guided"
+    """How far the run goes by itself."""
     context: Mapping[str, Json] = {}
+    """Variables that the run starts with."""
     answers: Mapping[str, str | tuple[str, ...]] = {}
+    """Options by gate id; a list has one entry per visit. `confirm-<step>` answers a confirmation with
+    `proceed` or `revise`, `choose-activity` the first question of independent activities."""
     approvals: Mapping[str, tuple[Polled, ...]] = {}
+    """What people answer to a gate with `decide`, by gate id and in order. Without it the answer of `answers`
+    is one that its approvers agree on."""
     outputs: Mapping[str, OutputGiven | tuple[OutputGiven, ...]] = {}
+    """What the agent hands in, by step id; a list has one entry per visit."""
     inputs: Mapping[str, Json] = {}
+    """Values for variables that a loop or an exit asks for."""
     checks: Mapping[str, int] = {}
+    """Exit statuses by check id; nothing is run, and a check that is not named passes."""
     expect: Expected = Expected()
+    """What must come of the run."""
 
 
 class ScenarioSource(Camel, frozen=True):
     """A scenario file: runs of one workflow."""
 
     workflow: NonEmpty
+    """The id of the workflow: one beside the file, else one of the library."""
     scenarios: Annotated[tuple[Scenario, ...], Meta(min_length=1)]
+    """Runs to play, each from the start."""
 
 
 class ScenarioFile(Struct, frozen=True):

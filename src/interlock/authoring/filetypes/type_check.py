@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from functools import cache
-from typing import TypeVar
+from typing import TypeVar, get_type_hints
 
 import msgspec
 from msgspec import Struct, inspect
 
 from interlock.authoring.diagnostics.codes import Report, did_you_mean, one_of
+from interlock.authoring.filetypes.field_types import KEPT
 from interlock.authoring.text.locations import SourceLocation
 from interlock.core.values import Json
 
@@ -40,12 +42,42 @@ def read_as(kind: type[S], value: Json, at: SourceLocation, report: Report) -> S
         return None
 
 
+def compiled_as(kind: type[S], source: Struct, /, **read: object) -> S:
+    """Make the compiled value of a source: of what was read from it, and of all that both have alike.
+
+    Alike are fields of the same name and type, so that nothing is taken over that must be read first.
+    """
+    alike = _fields_alike(kind, type(source))
+    return kind(**{name: getattr(source, name) for name in alike if name not in read}, **read)
+
+
+@cache
+def _fields_alike(kind: type[Struct], source: type[Struct]) -> tuple[str, ...]:
+    compiled, written = get_type_hints(kind), get_type_hints(source)
+    return tuple(name for name in kind.__struct_fields__ if compiled[name] == written.get(name))
+
+
 def unknown_fields(kind: type[Struct], value: Json) -> dict[str, Json]:
     """Return the entries of an object that its source type does not name."""
     if not isinstance(value, Mapping):
         return {}
     known = _fields(kind)
     return {name: entry for name, entry in value.items() if name not in known and not name.startswith("$")}
+
+
+def kept_fields(kind: type[Struct], value: Json) -> dict[str, Json]:
+    """Return the entries that stay as they are written: unknown ones, and those marked as kept."""
+    entries = value if isinstance(value, Mapping) else {}
+    return unknown_fields(kind, value) | {name: entries[name] for name in _kept(kind) if name in entries}
+
+
+@cache
+def _kept(kind: type[Struct]) -> tuple[str, ...]:
+    marked = KEPT.extra
+    types = {name: field.type for name, field in _fields(kind).items()}
+    return tuple(
+        name for name, type_ in types.items() if isinstance(type_, inspect.Metadata) and type_.extra == marked
+    )
 
 
 @cache
@@ -71,8 +103,11 @@ def _check(kind: inspect.Type, value: Json, at: SourceLocation, report: Report) 
             _check_union(kind, value, at, report)
         case inspect.LiteralType(), _ if value not in kind.values:
             words = [str(word) for word in kind.values]
-            shown = value if isinstance(value, str) else type_name(value)
-            report.add("IL103", f"'{shown}' is not one of {', '.join(words)}", at, one_of(str(value), words))
+            message = f"'{value}' is not one of {', '.join(words)}"
+            if not isinstance(value, str):
+                got = json.dumps(value) if isinstance(value, (bool, int, float)) else type_name(value)
+                message = f"expected one of {', '.join(words)}, got {got}"
+            report.add("IL103", message, at, one_of(str(value), words))
         case _ if not _fits(kind, value):
             unquoted = isinstance(kind, inspect.StrType) and isinstance(value, (bool, int, float))
             fix = 'put it in quotes: "…"' if unquoted else "remove the field" if value is None else ""

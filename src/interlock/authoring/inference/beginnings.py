@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from interlock.authoring.compile.items import CompileDraft
+from interlock.authoring.compile.items.draft import CompileDraft
 from interlock.authoring.text.locations import SourceLocation
 from interlock.core.definition.workflow import Loop, Workflow, walk
 from interlock.core.engine.paths.exits import possible_exits

@@ -13,7 +13,8 @@ from typing import Literal, NamedTuple
 from msgspec import Struct
 from msgspec.structs import replace
 
-from interlock.authoring.compile.items import CompileDraft, with_check_step
+from interlock.authoring.compile.items.draft import CompileDraft
+from interlock.authoring.compile.items.gate import with_check_step
 from interlock.authoring.diagnostics.codes import did_you_mean
 from interlock.authoring.inference.prose import names_gate, uses_answer
 from interlock.core.definition.conditions import tests_of, variables_of

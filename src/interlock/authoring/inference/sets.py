@@ -12,7 +12,7 @@ from collections.abc import Iterator, Set
 from msgspec import Struct
 from msgspec.structs import replace
 
-from interlock.authoring.compile.items import CompileDraft
+from interlock.authoring.compile.items.draft import CompileDraft
 from interlock.authoring.diagnostics.codes import INFERRED
 from interlock.authoring.inference.prose import names_set_in
 from interlock.core.definition.conditions import Compare

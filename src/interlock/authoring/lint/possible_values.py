@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from interlock.authoring.compile.items import CompileDraft
+from interlock.authoring.compile.items.draft import CompileDraft
 from interlock.authoring.diagnostics.codes import did_you_mean
 from interlock.authoring.lint.variables import located_conditions
 from interlock.authoring.text.locations import SourceLocation

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from interlock.authoring.compile.items import CompileDraft
+from interlock.authoring.compile.items.draft import CompileDraft
 from interlock.authoring.diagnostics.codes import did_you_mean, one_of
 from interlock.authoring.lint.contradictions import contradicts
 from interlock.authoring.lint.possible_values import check_possible_values

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 
-from interlock.authoring.compile.items import CompileDraft
+from interlock.authoring.compile.items.draft import CompileDraft
 from interlock.authoring.diagnostics.diagnostic import Diagnostic, Mention
 from interlock.authoring.text.locations import SourceLocation
 from interlock.core.definition.workflow import Trigger, Workflow

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from interlock.authoring.compile.items import CompileDraft
+from interlock.authoring.compile.items.draft import CompileDraft
 from interlock.authoring.filetypes.type_check import type_name
 from interlock.authoring.lint.variables import located_conditions, located_items
 from interlock.authoring.text.locations import SourceLocation

@@ -6,7 +6,7 @@ import itertools
 import re
 from collections.abc import Iterator, Mapping
 
-from interlock.authoring.compile.items import CompileDraft
+from interlock.authoring.compile.items.draft import CompileDraft
 from interlock.authoring.diagnostics.codes import did_you_mean
 from interlock.authoring.text.locations import SourceLocation
 from interlock.core.definition.conditions import Condition, variables_of

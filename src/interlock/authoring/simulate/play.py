@@ -8,8 +8,8 @@ from typing import Literal, TypeVar, assert_never
 from msgspec import Struct
 from msgspec.structs import replace
 
+from interlock.authoring.filetypes.gate_source import milliseconds
 from interlock.authoring.filetypes.scenario_file import End, OutputGiven, Scenario
-from interlock.authoring.filetypes.step_file import milliseconds
 from interlock.authoring.simulate.coverage import CoveragePart, touched
 from interlock.core.definition.program import Plan, confirmation
 from interlock.core.definition.workflow import Gate, Step

@@ -61,7 +61,10 @@ class Fragment(Value, frozen=True):
 
 
 class Contract(Value, frozen=True):
-    """A required artifact: its kind, its schema, and an example that passes."""
+    """A required artifact: its kind, its schema, and an example that passes.
+
+    `fixed` are the members of the example that the step decides, and not the agent.
+    """
 
     ref: str
     artifact: str
@@ -70,6 +73,7 @@ class Contract(Value, frozen=True):
     required: bool = True
     known: bool = True
     followups: tuple[Followup, ...] = ()
+    fixed: tuple[str, ...] = ()
 
     @property
     def shown_example(self) -> Json:
@@ -78,7 +82,7 @@ class Contract(Value, frozen=True):
         It shows the legal values of a choice, and not one of them: an agent would send it as it stands.
         """
         example = example_of(self.schema, self.artifact) if self.example is None else self.example
-        return template_of(self.schema, example)
+        return template_of(self.schema, example, self.fixed)
 
 
 class Followup(Value, frozen=True):
@@ -521,6 +525,7 @@ class Workflow(Value, frozen=True):
     recommended: Preferences | None = None
     capabilities: Mapping[Capability, Need] = {}
     primary_skill: str | None = None
+    supporting_skills: tuple[str, ...] = ()
     artifact_locations: Mapping[str, Json] = {}
     about: str | None = None
     references: tuple[Mapping[str, Json], ...] = ()
@@ -536,6 +541,11 @@ class Workflow(Value, frozen=True):
         if self.declares_sets:
             return INTERLOCK
         return WORKFLOW_SERVER if self.form == "activities" else WORKRAIL
+
+    @property
+    def skills(self) -> tuple[str, ...]:
+        """The skills for the whole workflow, the primary one first."""
+        return (*([self.primary_skill] if self.primary_skill else ()), *self.supporting_skills)
 
     def activity(self, activity_id: str | None) -> Activity | None:
         return next((activity for activity in self.activities if activity.id == activity_id), None)

@@ -44,11 +44,9 @@ class GatedReading:
     def get_skills(self, params: p.GetSkills, call: Call) -> Outcome:
         """The workflow's skills."""
         reading = self._tools.reading_call(params.session_token, Calling("get_skills"))
-        named, primary = reading.workflow.extra.get("skills"), reading.workflow.primary_skill
-        refs = map(str, named) if isinstance(named, list) else [primary] if primary else []
         skills: dict[str, Json] = {}
         failed: list[Json] = []
-        for ref in refs:
+        for ref in reading.workflow.skills:
             skill = reading.documents.skill(ref)
             if skill is None:
                 failed.append(ref)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from interlock.authoring.filetypes.published_schemas import ROOTS, published, schema_text
+from interlock.authoring.filetypes.schemas.published_schemas import ROOTS, published, schema_text
 from interlock.cli.screen import inform, table
 
 ENDING = ".schema.json"

@@ -8,7 +8,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from interlock.authoring.compile import builtins as packs
 from interlock.authoring.compile.conditions import read_condition
 from interlock.authoring.diagnostics.codes import Report, did_you_mean
-from interlock.authoring.filetypes.step_file import Delegation, FunctionSource, StepSource
+from interlock.authoring.filetypes.prompt_source import FunctionSource
+from interlock.authoring.filetypes.step_source import Delegation, StepSource
 from interlock.authoring.filetypes.type_check import type_name
 from interlock.authoring.text.locations import SourceLocation
 from interlock.core.definition.workflow import Fragment
@@ -22,6 +23,8 @@ BLOCKS = (
     ("output_required", "Output required"),
     ("verify", "Verify"),
 )
+
+SYNTHESIS = "Then bring their results together"
 
 OUTPUT_FIELDS = {"notes": "notesMarkdown"}  # what files call it, and the field that agents send
 
@@ -154,8 +157,36 @@ def delegations(step: StepSource, at: SourceLocation, report: Report) -> list[Fr
         else:
             sometimes.append(Fragment(f"- {_delegated(delegation)}", condition))
     heading = "Do these in parallel, each on its own where you can delegate"
-    synthesis = _as_text(step.synthesis) if step.synthesis else "Then bring their results together."
-    return [Fragment(bullets(heading, always) or f"{heading}:"), *sometimes, Fragment(synthesis)]
+    synthesis = Fragment(_in_lines(SYNTHESIS, step.synthesis) or f"{SYNTHESIS}.")
+    return [Fragment(bullets(heading, always) or f"{heading}:"), *sometimes, synthesis]
+
+
+def afterwards(step: StepSource) -> str:
+    """Say how the agent checks its own work when the step is done, where the file declares it."""
+    return join((_in_lines("Then verify it", step.verification), _in_lines("Then audit it", step.audit)))
+
+
+def _in_lines(heading: str, raw: Json) -> str:
+    """Write what a file says in a form of its own: its text, or a line for each entry under the heading."""
+    match raw:
+        case str() if raw:
+            return raw
+        case Mapping() | list() if raw:
+            entries = raw.items() if isinstance(raw, Mapping) else ((None, entry) for entry in raw)
+            return bullets(heading, (_in_words(name, value) for name, value in entries))
+        case _:
+            return ""
+
+
+def _in_words(name: str | None, value: Json) -> str:
+    match value:
+        case Mapping():
+            text = "; ".join(_in_words(*entry) for entry in value.items())
+        case list():
+            text = "; ".join(_in_words(None, entry) for entry in value)
+        case _:
+            text = _as_text(value)
+    return text if name is None else f"{name}: {text}"
 
 
 def _delegated(delegation: Delegation) -> str:

@@ -9,13 +9,9 @@ from msgspec.structs import replace
 from interlock.authoring.compile import builtins as packs
 from interlock.authoring.compile.conditions import check_pattern, read_condition
 from interlock.authoring.diagnostics.codes import Report, did_you_mean
-from interlock.authoring.filetypes.step_file import (
-    AssessmentSource,
-    OutputSource,
-    RuleSource,
-    StepSource,
-)
-from interlock.authoring.filetypes.type_check import read_as
+from interlock.authoring.filetypes.output_source import AssessmentSource, OutputSource, RuleSource
+from interlock.authoring.filetypes.step_source import StepSource
+from interlock.authoring.filetypes.type_check import compiled_as, read_as
 from interlock.authoring.text.locations import SourceLocation
 from interlock.core.definition.criteria import requirement
 from interlock.core.definition.workflow import (
@@ -207,15 +203,12 @@ def _criteria_tree(raw: Mapping[str, Json], at: SourceLocation, report: Report) 
         check_pattern(source.pattern, source.flags, at / "pattern", report)
     if source.type == "schema":
         schema_is_usable(source.schema, at / "schema", report)
-    rule = Rule(
+    rule = compiled_as(
+        Rule,
+        source,
         kind=source.type,
-        message=source.message,
-        value=source.value,
-        pattern=source.pattern,
-        flags=source.flags,
         minimum=source.min,
         maximum=source.max,
-        schema=source.schema,
         condition=read_condition(source.condition, at / "condition", report),
     )
     return rule if rule.message else replace(rule, message=requirement(rule))

@@ -5,17 +5,18 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import PurePosixPath
 
 from msgspec.structs import replace
 
 from interlock.authoring.compile.conditions import read_condition
 from interlock.authoring.diagnostics.codes import Report
-from interlock.authoring.filetypes.step_file import CheckSource
+from interlock.authoring.filetypes.step_source import CheckSource
 from interlock.authoring.filetypes.type_check import read_as
 from interlock.authoring.text.locations import SourceLocation
 from interlock.core.definition.checks import CommandCheck, Expectation
-from interlock.core.definition.workflow import Item, Loop, Step, Workflow
+from interlock.core.definition.workflow import Step, Workflow, with_steps
 from interlock.core.values import Json
 
 _SHELL = re.compile(r"[|&;<>`]+|\$[({A-Za-z]")
@@ -85,21 +86,12 @@ def defined(workflow: Workflow, definitions: Mapping[str, CommandCheck]) -> Work
     if not any(check.id in definitions for check in workflow.checks() if not check.run):
         return workflow
     activities = tuple(
-        replace(activity, items=_defined(activity.items, definitions)) for activity in workflow.activities
+        replace(activity, items=with_steps(activity.items, partial(_with_commands, definitions=definitions)))
+        for activity in workflow.activities
     )
     return replace(workflow, activities=activities)
 
 
-def _defined(items: tuple[Item, ...], definitions: Mapping[str, CommandCheck]) -> tuple[Item, ...]:
-    return tuple(
-        replace(item, body=_defined(item.body, definitions))
-        if isinstance(item, Loop)
-        else replace(item, checks=tuple(_definition(check, definitions) for check in item.checks))
-        if isinstance(item, Step)
-        else item
-        for item in items
-    )
-
-
-def _definition(check: CommandCheck, definitions: Mapping[str, CommandCheck]) -> CommandCheck:
-    return check if check.run else definitions.get(check.id, check)
+def _with_commands(step: Step, definitions: Mapping[str, CommandCheck]) -> Step:
+    checks = (check if check.run else definitions.get(check.id, check) for check in step.checks)
+    return replace(step, checks=tuple(checks))

@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import jsonschema_rs
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -15,8 +16,10 @@ from interlock.authoring.compile import builtins as packs
 from interlock.authoring.compile.templates import arguments, fill_placeholders
 from interlock.authoring.library import Loaded
 from interlock.core.definition.conditions import AllOf, AnyOf, Compare, Not, Scope
+from interlock.core.definition.dialects import INTERLOCK, WORKRAIL
 from interlock.core.definition.prompts import render
 from interlock.core.definition.workflow import AllRules, AnyRule, Gate, Loop, NotRule, Rule, Step
+from interlock.core.hashing import workflow_hash
 from interlock.core.json_schema import artifact_violations
 from interlock.core.run.preferences import Preferences
 from interlock.core.values import Json
@@ -40,7 +43,7 @@ def test_json_and_yaml_compile_to_the_same_but_for_who_declares(tmp_path: Path) 
     )
     second = library(write(tmp_path / "yaml", {"w.yaml": text})).load("t.w")
     assert isinstance(second, Loaded)
-    assert (first.workflow.declares_sets, second.workflow.declares_sets) == (False, True)
+    assert (first.workflow.dialect, second.workflow.dialect) == (WORKRAIL, INTERLOCK)
     assert first.workflow == replace(second.workflow, declares_sets=False)
 
 
@@ -72,6 +75,7 @@ def test_a_prompt_begins_with_the_role_and_what_is_required_is_no_part_of_it(tmp
     marks += ["Guidance:"]
     assert [text.find(mark) for mark in marks] == sorted(text.find(mark) for mark in marks)
     assert -1 not in [text.find(mark) for mark in marks]
+    assert "Somebody else." not in text
     assert "- Stay calm.\n- Stay kind." in text
     assert "1. Look.\n2. Ask." in text
     assert "wr.loop_control" not in text  # what to send is one block of its own, in the words of the surface
@@ -489,6 +493,24 @@ def test_the_hash_moves_with_every_change_of_meaning(tmp_path: Path) -> None:
     assert other.hash != loaded.hash
 
 
+def test_the_hash_covers_what_is_expanded_into_a_workflow(tmp_path: Path) -> None:
+    """It is that of the compiled value, which has templates, features, contracts and capabilities in it."""
+    probe: Json = {"templateId": "wr.templates.capability_probe", "args": {"capability": "delegation"}}
+    contract: Json = {"contractRef": "wr.contracts.review_verdict"}
+    judged: Json = {"id": "ask", "title": "Ask", "prompt": "x", "output": contract}
+    blocks: Json = {"id": "ask", "title": "Ask", "promptBlocks": {"goal": "Ask."}}
+    expanded = {
+        "smallest real use": head(ASK, {"id": "try", "title": "Try", "templateCall": probe}),
+        "blocking": head(judged),
+        "subagent": head(blocks, features=["wr.features.subagent_guidance"]),
+        '"delegation":"preferred"': head(ASK, capabilities={"delegation": "preferred"}),
+    }
+    for number, (part, document) in enumerate(expanded.items()):
+        loaded = compiled(tmp_path / str(number), document)
+        assert loaded.hash == workflow_hash(loaded.workflow)
+        assert part in msgspec.json.encode(loaded.workflow).decode()
+
+
 GOLDEN_HASH = "sha256:f77e715e80d6a116db73bb9243df77c0bd265dc4c91d52a45b6c8a9dc8e0339f"
 
 
@@ -530,3 +552,47 @@ def test_a_setting_that_a_feature_does_not_accept_is_an_error(
     (error,) = diagnostics(tmp_path)
     assert (error.code, error.severity) == ("IL221", "error")
     assert message in error.message
+
+
+def test_an_error_at_the_top_does_not_hide_those_of_the_steps(tmp_path: Path) -> None:
+    """One run of the validator names them all; what the broken part declares is not called unknown."""
+    loop = {"id": "l", "type": "loop", "title": "L", "loop": {"type": "for", "count": 1}, "body": [ASK]}
+    judge = {**step_source(), "runCondition": {"var": "x", "equal": 1}, "assessmentRefs": ["ready"]}
+    broken = head(judge, loop, version=1, assessments=[{"id": "ready"}], metaGuidance="be nice")
+    write(tmp_path, {"w.json": json.dumps({**broken, "name": None})})
+    found = {(item.code, item.message) for item in diagnostics(tmp_path) if item.severity == "error"}
+    assert found == {
+        ("IL102", "expected text, got null"),
+        ("IL102", "expected text, got a number"),
+        ("IL102", "expected a list, got text"),
+        ("IL101", "the field 'dimensions' is missing"),
+        ("IL301", "unknown operator 'equal'"),
+        ("IL305", "the loop has no maxIterations"),
+    }
+
+
+def step_source(**fields: Json) -> dict[str, Json]:
+    return {"id": "judge", "title": "Judge", "prompt": "Judge.", **fields}
+
+
+def test_an_error_in_the_head_of_a_folder_does_not_hide_those_of_its_activities(tmp_path: Path) -> None:
+    files = {
+        "w/workflow.yaml": "id: w\nversion: 1\ntitle: W\n",
+        "w/activities/a.yaml": "id: a\nname: A\nsteps: [{id: s}, {id: l, type: loop, loop: {type: for}}]\n",
+    }
+    write(tmp_path, files)
+    files_of = {item.file.rpartition("/")[2] for item in diagnostics(tmp_path) if item.severity == "error"}
+    assert files_of == {"workflow.yaml", "a.yaml"}
+
+
+def test_what_a_step_declares_to_verify_and_audit_is_told(tmp_path: Path) -> None:
+    """Other servers make steps of it; kept and never shown, it was declared and never done."""
+    declared = step_source(
+        verification={"command": "make test", "prompt": "Run it."},
+        audit={"prompt": "Read it again.", "rubric": ["right", "small"]},
+    )
+    loaded = compiled(tmp_path, head(declared))
+    text = words(step(loaded, "judge"))
+    assert "Then verify it:\n- command: make test\n- prompt: Run it." in text
+    assert "Then audit it:\n- prompt: Read it again.\n- rubric: right; small" in text
+    assert "Then" not in words(step(compiled(tmp_path, head(step_source())), "judge"))

@@ -20,6 +20,7 @@ from interlock.authoring.compile.documents import (
 from interlock.authoring.compile.ids import FOLDER_ID
 from interlock.authoring.compile.items.draft import CompileDraft
 from interlock.authoring.compile.steps import (
+    UNREAD,
     check_header,
     compile_steps,
     preferences_of,
@@ -29,7 +30,7 @@ from interlock.authoring.compile.steps import (
 from interlock.authoring.compile.templates import Templates
 from interlock.authoring.diagnostics.codes import Report, did_you_mean
 from interlock.authoring.filetypes.activity_file import ActivityWorkflowSource
-from interlock.authoring.filetypes.type_check import compiled_as, kept_fields, read_as
+from interlock.authoring.filetypes.type_check import compiled_as, kept_fields, read_as, read_partly
 from interlock.authoring.inference.beginnings import with_beginning
 from interlock.authoring.inference.places import with_places
 from interlock.authoring.inference.sets import with_inferred_sets
@@ -85,6 +86,10 @@ def _compile_activities(folder: Folder, raw: Json) -> tuple[Workflow, CompileDra
         return None
     source = read_as(ActivityWorkflowSource, raw, at, report)
     if source is None or not isinstance(raw, Mapping):
+        readable, rest = read_partly(ActivityWorkflowSource, raw, at, **UNREAD), Report()
+        if readable is not None:
+            list(_local(folder, readable, _home(folder, readable), _draft(folder, readable, rest)))
+        report.add_independent(rest)
         return None
     if source.title is None and source.name is None:
         report.add("IL101", "the field 'title' is missing", at)

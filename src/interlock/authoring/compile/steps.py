@@ -18,7 +18,7 @@ from interlock.authoring.compile.templates import Templates, expand, filled_feat
 from interlock.authoring.diagnostics.codes import Report, did_you_mean
 from interlock.authoring.filetypes.source_file import DEFAULTS, SourceSettings
 from interlock.authoring.filetypes.step_file import Recommended, StepWorkflowSource, VariableSource
-from interlock.authoring.filetypes.type_check import compiled_as, kept_fields, read_as
+from interlock.authoring.filetypes.type_check import compiled_as, kept_fields, read_as, read_partly
 from interlock.authoring.inference.sets import with_inferred_sets
 from interlock.authoring.text.locations import Parsed, SourceLocation
 from interlock.core.definition.workflow import Activity, Kind, Step, Variable, Workflow
@@ -27,6 +27,7 @@ from interlock.core.values import Json
 
 MAIN = "main"
 PROBE = "wr.templates.capability_probe"
+UNREAD: Mapping[str, Json] = {"id": "unread", "name": "unread", "version": "0.0.0"}
 SEMVER = re.compile(r"\d+\.\d+\.\d+(?:[-+][0-9A-Za-z.+-]+)?")
 
 
@@ -42,6 +43,11 @@ def compile_steps(
     source = read_as(StepWorkflowSource, raw, at, report)
     _check_redundant_lines(raw, at, report)
     if source is None or not isinstance(raw, Mapping):
+        readable, rest = read_partly(StepWorkflowSource, raw, at, **UNREAD), Report()
+        if readable is not None:
+            draft = _draft(readable, at, rest, pages, templates, settings)
+            compile_items(list(readable.steps), at / "steps", draft)
+        report.add_independent(rest)
         return None
     check_header(source.version, source.min_server_version, at, report)
     draft = _draft(source, at, report, pages, templates, settings)

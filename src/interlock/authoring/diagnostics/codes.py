@@ -84,6 +84,14 @@ class Report:
                 code, next_action = "IL011", ""
             self.add_at(diagnostic.file, code, diagnostic.message, location, next_action)
 
+    def add_independent(self, other: Report) -> None:
+        """Add what is wrong whatever else a broken file declares: fields, conditions, loops and ids."""
+        for diagnostic in other.diagnostics():
+            if diagnostic.code[:3] in ("IL1", "IL3", "IL4"):
+                location, severity = Location(diagnostic.line, diagnostic.column), diagnostic.severity
+                fix = diagnostic.next_action
+                self.add_at(diagnostic.file, diagnostic.code, diagnostic.message, location, fix, severity)
+
     @property
     def failed(self) -> bool:
         return self.errors > 0

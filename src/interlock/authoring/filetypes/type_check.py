@@ -42,6 +42,21 @@ def read_as(kind: type[S], value: Json, at: SourceLocation, report: Report) -> S
         return None
 
 
+def read_partly(kind: type[S], value: Json, at: SourceLocation, **stand_ins: Json) -> S | None:
+    """Convert what can be read of a broken value, to look for further errors; None if nothing can."""
+    entries, fields = value if isinstance(value, Mapping) else {}, _fields(kind)
+    readable: dict[str, Json] = {}
+    for name, entry in entries.items():
+        report = Report()
+        if name in fields:
+            _check(fields[name].type, entry, at / name, report)
+            readable |= {} if report.failed else {name: entry}
+    try:
+        return msgspec.convert({**stand_ins, **readable}, kind)
+    except msgspec.ValidationError:
+        return None
+
+
 def compiled_as(kind: type[S], source: Struct, /, **read: object) -> S:
     """Make the compiled value of a source: of what was read from it, and of all that both have alike.
 

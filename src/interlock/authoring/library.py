@@ -336,7 +336,8 @@ def _broken(workflow_id: str, candidates: Sequence[_Candidate]) -> _Candidate | 
         (
             candidate
             for candidate in broken
-            if workflow_id in (candidate.unit.path.stem, candidate.record.workflow_id.partition(".")[2])
+            if workflow_id
+            and workflow_id in (candidate.unit.path.stem, candidate.record.workflow_id.partition(".")[2])
         ),
         None,
     )

@@ -17,10 +17,11 @@ from interlock.authoring.compile.items.draft import CompileDraft
 from interlock.authoring.compile.items.gate import with_check_step
 from interlock.authoring.diagnostics.codes import did_you_mean
 from interlock.authoring.inference.prose import names_gate, uses_answer
+from interlock.core.definition.condition_uses import item_conditions, names_read
 from interlock.core.definition.conditions import tests_of, variables_of
-from interlock.core.definition.expressions import variables_in
-from interlock.core.definition.prompts import text_of
-from interlock.core.definition.workflow import Action, Activity, Gate, Item, Loop, Step, Workflow, walk
+from interlock.core.definition.expressions import root, variables_in
+from interlock.core.definition.variable_sets import action_sets, activity_sets, item_sets
+from interlock.core.definition.workflow import Activity, Gate, Item, Loop, Step, Workflow, rewritten, walk
 from interlock.core.variables.roots import wanted_by_absence
 
 Side = Literal["before", "after", "end of"]
@@ -56,7 +57,7 @@ def with_places(workflow: Workflow, draft: CompileDraft) -> Workflow:
     activities = []
     for activity in workflow.activities:
         elsewhere = given.union(*(roots for name, roots in sets.items() if name != activity.id))
-        elsewhere.update(_targets(activity.entry_actions))
+        elsewhere.update(root(each.name) for each in action_sets(activity.entry_actions))
         placer = _Placer(workflow, activity, elsewhere, draft)
         activities.append(replace(activity, items=placer.items()))
     _check_settings(workflow, draft)
@@ -73,7 +74,7 @@ def _check_settings(workflow: Workflow, draft: CompileDraft) -> None:
 
 
 def _roots_set(activity: Activity) -> Iterator[str]:
-    yield from _targets((*activity.entry_actions, *activity.exit_actions))
+    yield from (root(each.name) for each in activity_sets(activity))
     yield from (name for item in walk(activity.items) for name in _set_by(item))
 
 
@@ -89,7 +90,10 @@ class _Placer:
         self._draft = draft
         self._listed = draft.listed_gates.get(activity.id, {})
         self._declared = {gate_id: index for index, gate_id in enumerate(self._listed)}
-        self._body = tuple(_without(activity.items, self._listed.keys()))
+        self._body = rewritten(
+            activity.items,
+            lambda item: () if isinstance(item, Gate) and item.id in self._listed else (item,),
+        )
         self._slots: dict[tuple[Side, type, str], list[Gate]] = {}
         self._places: dict[str, Place] = {}
 
@@ -102,7 +106,7 @@ class _Placer:
             self._places[gate.id] = place
             self._insert(replace(gate, place=place.words), place.slot)
             self._report(gate, place)
-        return tuple(self._with_check_steps(self._assembled(self._body, None)))
+        return rewritten(self._assembled(self._body, None), self._with_check_step)
 
     def _insert(self, gate: Gate, slot: Slot) -> None:
         """Add a gate to its slot in declared order, but before a gate whose condition reads its answer."""
@@ -124,15 +128,11 @@ class _Placer:
             yield from self._slots.get(("after", type(item), item.id), ())
         yield from self._slots.get(Slot("end of", loop).key, ())
 
-    def _with_check_steps(self, items: Iterable[Item]) -> Iterator[Item]:
-        """Yield items with the checks of the listed gates before them, once nothing else is to be placed."""
-        for item in items:
-            if isinstance(item, Loop):
-                yield replace(item, body=tuple(self._with_check_steps(item.body)))
-            elif isinstance(item, Gate) and item.id in self._listed:
-                yield from with_check_step(item, self._activity.id, self._draft)
-            else:
-                yield item
+    def _with_check_step(self, item: Item) -> tuple[Item, ...]:
+        """Return a listed gate with its checks before it, once nothing else is to be placed."""
+        if isinstance(item, Gate) and item.id in self._listed:
+            return with_check_step(item, self._activity.id, self._draft)
+        return (item,)
 
     def _own_loop(self, gate: Gate) -> Loop | None:
         """Return the loop whose checkpoints list the gate; None if the activity does."""
@@ -163,13 +163,13 @@ class _Placer:
         step = program[index]
         assert isinstance(step, Step)
         earlier = self._elsewhere.union(*(_set_by(item) for item in program[:index]))
-        if itself := _needed(gate) & set(_set_by(step)) - earlier:
+        if itself := _needed(gate) & _set_by(step) - earlier:
             return Place(Slot("after", step), f"after its step '{step.id}', which sets {_listed(itself)}")
         return Place(Slot("before", step), "")
 
     def _place_before_use(self, gate: Gate, program: list[Item]) -> Place | None:
         """Rule 23 (a): the first item that depends on the answer."""
-        answered = set(_set_by(gate)) - {_root(path) for path in variables_of(gate.condition)}
+        answered = _set_by(gate) - {root(path) for path in variables_of(gate.condition)}
         only_answered = answered - self._elsewhere - self._workflow.defaults().keys()
         only_answered = only_answered.difference(*(_set_by(item) for item in program))
         for item in program:
@@ -178,7 +178,8 @@ class _Placer:
             if read := answered & _read_by(item):
                 return self._place_before_reader(item, read)
             if isinstance(item, Step) and (
-                uses_answer(_text(item), gate.id, gate.name) or only_answered & _shown_by(item)
+                uses_answer(_text(item), gate.id, gate.name)
+                or only_answered & {root(path) for path in variables_in(_text(item))}
             ):
                 return Place(Slot("before", item), f"before '{item.id}', whose text uses its answer")
         return None
@@ -203,8 +204,8 @@ class _Placer:
     def _place_before_producer(self, gate: Gate, program: list[Item]) -> Place | None:
         """Rule 23 (c): the first step that must itself produce what the options set."""
         for step in (item for item in program if isinstance(item, Step)):
-            produced = {_root(action.produces) for action in step.actions if action.produces}
-            if own := produced & set(_set_by(gate)):
+            produced = {root(action.produces) for action in step.actions if action.produces}
+            if own := produced & _set_by(gate):
                 return Place(Slot("before", step), f"before '{step.id}', which itself sets {_listed(own)}")
         return None
 
@@ -223,8 +224,8 @@ class _Placer:
             _needed(gate) - self._elsewhere - set[str]().union(*(_set_by(item) for item in program[:start]))
         )
         for item in reversed(program[start:]):
-            if isinstance(item, Step) and (late := missing & set(_set_by(item))):
-                first = next(step for step in program[start:] if late & set(_set_by(step)))
+            if isinstance(item, Step) and (late := missing & _set_by(item)):
+                first = next(step for step in program[start:] if late & _set_by(step))
                 if first is item:
                     words = f"after '{item.id}', the first step that sets {_listed(late)}"
                     return Place(Slot("after", item), words)
@@ -257,17 +258,6 @@ class _Placer:
             self._draft.report.add("IL517", f"the checkpoint '{gate.id}' is asked {place.words}", location)
 
 
-def _without(items: Iterable[Item], gate_ids: Set[str]) -> Iterator[Item]:
-    for item in items:
-        match item:
-            case Gate() if item.id in gate_ids:
-                continue
-            case Loop():
-                yield replace(item, body=tuple(_without(item.body, gate_ids)))
-            case _:
-                yield item
-
-
 def _readers_first(gates: list[Gate]) -> Iterator[Gate]:
     """Yield bound gates, then each gate after those whose conditions read its answer."""
     pending = sorted(gates, key=lambda gate: gate.bound_to is None)
@@ -280,8 +270,8 @@ def _readers_first(gates: list[Gate]) -> Iterator[Gate]:
 
 def _feeds(gate: Gate, reader: Gate) -> bool:
     """Say whether one gate decides what the condition of another reads, or asks for what it shows."""
-    own = {_root(path) for path in variables_of(gate.condition)}
-    decides = _read_by(reader) & set(_set_by(gate)) - own
+    own = {root(path) for path in variables_of(gate.condition)}
+    decides = _read_by(reader) & _set_by(gate) - own
     return gate.id != reader.id and bool(decides or _brings(gate, reader))
 
 
@@ -302,61 +292,35 @@ def _index_of(slot: Slot, program: list[Item]) -> int:
     return index if slot.side == "before" else index + 1 + inner
 
 
-def _set_by(item: Item) -> Iterator[str]:
+def _set_by(item: Item) -> set[str]:
     """Name the variables that an item sets: a step by its work or its actions, a gate by its options."""
-    match item:
-        case Step():
-            yield from item.inferred
-            yield from _targets(item.actions)
-        case Gate():
-            yield from (name for option in item.options for name in option.effect.set_variables)
-
-
-def _targets(actions: Iterable[Action]) -> Iterator[str]:
-    """Name the variables that actions set, by the server or by the agent."""
-    return (_root(action.target) for action in actions if action.action == "set" and action.target)
+    inferred = item.inferred if isinstance(item, Step) else ()
+    return {*inferred, *(root(each.name) for each in item_sets(item) if each.by not in ("user", "loop"))}
 
 
 def _read_by(item: Item) -> set[str]:
     """Name the variables that the conditions of an item read; a loop also reads its items."""
-    match item:
-        case Loop():
-            conditions = [item.run_condition, item.condition, item.break_condition]
-            paths = [path for path in (item.items, item.count) if isinstance(path, str)]
-        case _:
-            conditions, paths = [item.condition], []
-    paths += [path for condition in conditions for path in variables_of(condition)]
-    return {_root(path) for path in paths}
+    repeated_over = item.repeats_over if isinstance(item, Loop) else ()
+    return names_read(item_conditions(item), {"run", "repeat"}) | set(map(root, repeated_over))
 
 
 def _repeats_by(loop: Loop, names: Set[str]) -> bool:
     """Say whether a loop asks these variables before each round, and nothing in it sets them."""
-    repeats = {_root(path) for each in (loop.condition, loop.break_condition) for path in variables_of(each)}
-    entered = {_root(path) for path in variables_of(loop.run_condition)}
+    uses = list(item_conditions(loop))
+    repeats = names_read(uses, {"repeat"})
+    entered = names_read(uses, {"run"})
     set_inside = set[str]().union(*(_set_by(item) for item in walk(loop.body)))
     return bool(names & repeats - entered) and not names & set_inside
 
 
 def _needed(gate: Gate) -> set[str]:
     """Name what a gate shows or its condition reads, but for what its condition wants to be absent."""
-    texts = [gate.name, gate.message]
-    for option in gate.options:
-        texts += [option.label, option.description or "", *map(text_of, option.effect.set_variables.values())]
-    shown = {_root(path) for text in texts for path in variables_in(text)}
-    tests = list(tests_of(gate.condition)) if gate.condition else []
-    return shown | {_root(test.variable) for test in tests if test.operator != "notExists"}
-
-
-def _shown_by(step: Step) -> set[str]:
-    return {_root(path) for path in variables_in(_text(step))}
+    read = (test.variable for test in tests_of(gate.condition) if test.operator != "notExists")
+    return set(map(root, (*gate.shown_paths(), *read)))
 
 
 def _text(step: Step) -> str:
     return "\n".join((step.title, step.description or "", *(fragment.text for fragment in step.prompt)))
-
-
-def _root(path: str) -> str:
-    return path.partition(".")[0]
 
 
 def _listed(names: Iterable[str]) -> str:

@@ -7,45 +7,37 @@ their steps set.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Set
+from collections.abc import Set
+from functools import partial
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from interlock.authoring.compile.items.draft import CompileDraft
 from interlock.authoring.diagnostics.codes import INFERRED
 from interlock.authoring.inference.prose import names_set_in
-from interlock.core.definition.conditions import Compare
-from interlock.core.definition.expressions import variables_in
-from interlock.core.definition.workflow import Action, Activity, Effect, Item, Loop, Step, Workflow, walk
+from interlock.core.definition.condition_uses import EVERYTHING, conditions_of
+from interlock.core.definition.conditions import variables_of
+from interlock.core.definition.expressions import root
+from interlock.core.definition.variable_sets import sets_of
+from interlock.core.definition.workflow import Activity, Step, Workflow, walk, with_steps
 
 
 def with_inferred_sets(workflow: Workflow, draft: CompileDraft) -> Workflow:
     """Add to each step of others what its text says it sets, and list it among the diagnostics."""
     if not draft.settings.infer:
         return workflow
-    names = {variable.name for variable in workflow.variables} | set(_names_in(workflow.activities))
     items = [item for activity in workflow.activities for item in walk(activity.items)]
-    # What a loop binds is its own in every round.
-    names -= {name for item in items if isinstance(item, Loop) for name in item.variables()}
-    activities = (
-        replace(activity, items=tuple(_inferring(activity.items, activity, names, draft)))
-        for activity in workflow.activities
-    )
+    paths = [path for item in items for path in item.shown_paths()]
+    paths += [path for condition in conditions_of(workflow, EVERYTHING) for path in variables_of(condition)]
+    sets = list(sets_of(workflow))
+    names = {variable.name for variable in workflow.variables}
+    names |= set(map(root, (*paths, *(each.name for each in sets))))
+    names -= {each.name for each in sets if each.by == "loop"}  # they are the loop's own in every round
+    activities = []
+    for activity in workflow.activities:
+        inferred = partial(_inferred, activity=activity, names=names, draft=draft)
+        activities.append(replace(activity, items=with_steps(activity.items, inferred)))
     return replace(workflow, activities=tuple(activities))
-
-
-def _inferring(
-    items: tuple[Item, ...], activity: Activity, names: Set[str], draft: CompileDraft
-) -> Iterator[Item]:
-    for item in items:
-        match item:
-            case Step():
-                yield _inferred(item, activity, names, draft)
-            case Loop():
-                yield replace(item, body=tuple(_inferring(item.body, activity, names, draft)))
-            case _:
-                yield item
 
 
 def _inferred(step: Step, activity: Activity, names: Set[str], draft: CompileDraft) -> Step:
@@ -60,26 +52,3 @@ def _inferred(step: Step, activity: Activity, names: Set[str], draft: CompileDra
     message = f"the text of '{step.id}' is taken to set {', '.join(inferred)}"
     draft.report.add(INFERRED, message, at.holding(inferred[0]))
     return replace(step, inferred=inferred)
-
-
-def _names_in(value: object) -> Iterator[str]:
-    """Yield the variables that a part of a workflow reads, shows or sets."""
-    match value:
-        case Compare():
-            yield value.variable.partition(".")[0]
-        case Action(action="set", target=str() as target):
-            yield target.partition(".")[0]
-        case Effect():
-            yield from value.set_variables
-        case str():
-            yield from (path.partition(".")[0] for path in variables_in(value))
-        case Struct():
-            if isinstance(value, Loop):
-                yield from (
-                    path.partition(".")[0] for path in (value.items, value.count) if isinstance(path, str)
-                )
-            for field in value.__struct_fields__:
-                yield from _names_in(getattr(value, field))
-        case tuple():
-            for member in value:
-                yield from _names_in(member)

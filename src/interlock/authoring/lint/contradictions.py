@@ -4,11 +4,23 @@ from __future__ import annotations
 
 from itertools import combinations
 
-from interlock.core.definition.conditions import AllOf, AnyOf, Compare, Condition, Not
+from interlock.authoring.compile.items.draft import CompileDraft
+from interlock.authoring.lint.located import located_conditions
+from interlock.authoring.text.locations import SourceLocation
+from interlock.core.definition.conditions import AllOf, AnyOf, Compare, Condition, Not, describe
+from interlock.core.definition.workflow import Workflow
 from interlock.core.values import Json
 
 _EQUAL = ("==", "equals")
 _DIFFERENT = ("!=", "not_equals")
+
+
+def check_contradictions(workflow: Workflow, head: SourceLocation, draft: CompileDraft) -> None:
+    """Report the conditions that are never true."""
+    for use, location in located_conditions(workflow, head, draft):
+        if contradicts(use.condition):
+            message = f"never true: {describe(use.condition)}"
+            draft.report.add("IL304", message, location, "remove one of the tests that exclude each other")
 
 
 def contradicts(condition: Condition) -> bool:

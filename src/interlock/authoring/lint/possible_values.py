@@ -9,11 +9,12 @@ from collections.abc import Mapping, Sequence
 
 from interlock.authoring.compile.items.draft import CompileDraft
 from interlock.authoring.diagnostics.codes import did_you_mean
-from interlock.authoring.lint.variables import located_conditions
+from interlock.authoring.lint.located import located_conditions
 from interlock.authoring.text.locations import SourceLocation
 from interlock.core.definition.conditions import Compare, Operator, Scope, describe, holds, tests_of
 from interlock.core.definition.expressions import root
 from interlock.core.definition.program import Plan
+from interlock.core.definition.variable_sets import sets_of
 from interlock.core.definition.workflow import Workflow
 from interlock.core.values import Json, number_of
 
@@ -26,8 +27,8 @@ def check_possible_values(workflow: Workflow, head: SourceLocation, draft: Compi
     """Report each test of a condition that is the same whatever happens in a run."""
     answers = _values_of_answers(workflow)
     types = {variable.name: variable.type for variable in workflow.variables if variable.typed}
-    for condition, location in located_conditions(workflow, head, draft):
-        for test in tests_of(condition):
+    for use, location in located_conditions(workflow, head, draft):
+        for test in tests_of(use.condition):
             if reason := _impossible(test, types.get(test.variable)):
                 message = f"never true: {describe(test)}; {reason}"
                 draft.report.add("IL304", message, location, "correct the value or the operator")
@@ -44,12 +45,11 @@ def _values_of_answers(workflow: Workflow) -> dict[str, list[Json]]:
     open_names = set[str]()
     settings: list[Mapping[str, Json]] = [mode.defaults for mode in workflow.modes]
     settings += [{variable.name: variable.default} for variable in workflow.variables if variable.has_default]
-    for activity in workflow.activities:
-        settings += [option.effect.set_variables for gate in activity.gates() for option in gate.options]
-        actions = [*activity.entry_actions, *activity.exit_actions]
-        actions += [action for step in activity.steps() for action in step.actions]
-        settings += [{action.assigns: action.value} for action in actions if action.assigns]
-        open_names.update(action.produces for action in actions if action.produces)
+    for each in sets_of(workflow):
+        if each.by in ("option", "server"):
+            settings.append({each.name: each.value})
+        elif each.by == "agent":
+            open_names.add(each.name)
     for setting in settings:
         for path, value in setting.items():
             name = root(path)

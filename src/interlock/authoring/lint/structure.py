@@ -10,14 +10,14 @@ from collections.abc import Iterator, Sequence
 
 from interlock.authoring.compile.items.draft import CompileDraft
 from interlock.authoring.diagnostics.codes import did_you_mean, one_of
-from interlock.authoring.lint.contradictions import contradicts
+from interlock.authoring.lint.contradictions import check_contradictions
+from interlock.authoring.lint.located import activity_location, item_location
 from interlock.authoring.lint.possible_values import check_possible_values
 from interlock.authoring.lint.value_types import check_value_types
 from interlock.authoring.lint.variables import check_reserved, check_variables
 from interlock.authoring.text.locations import SourceLocation
-from interlock.core.definition.conditions import Condition, describe
 from interlock.core.definition.program import LOOP_CONTROL, steering_steps
-from interlock.core.definition.workflow import Activity, Gate, Item, Loop, Step, Transition, Workflow, walk
+from interlock.core.definition.workflow import Activity, Gate, Loop, Step, Transition, Workflow, walk
 from interlock.core.engine.paths.exits import fallback_exit, possible_exits
 
 LONGEST_PROMPT = 8192
@@ -40,6 +40,7 @@ def lint(workflow: Workflow, head: SourceLocation, draft: CompileDraft) -> None:
     check_reserved(workflow, head, draft)
     check_value_types(workflow, head, draft)
     check_possible_values(workflow, head, draft)
+    check_contradictions(workflow, head, draft)
 
 
 class _Linter:
@@ -61,7 +62,7 @@ class _Linter:
                     self._report_unknown(skipped, location)
         places = self._workflow.artifact_locations  # without any, a location is a name that stands for itself
         for activity in self._workflow.activities:
-            home = self._draft.locations.get((activity.id, "activity", activity.id), self._head)
+            home = activity_location(activity, self._head, self._draft)
             for index, artifact in enumerate(activity.artifacts):
                 lent = activity.id in self._draft.borrowed
                 if places and artifact.location and artifact.location not in places and not lent:
@@ -88,7 +89,7 @@ class _Linter:
 
     def _named_targets(self, activity: Activity) -> Iterator[tuple[str, SourceLocation]]:
         """Yield every activity that this one names as a target or as one to skip."""
-        home = self._home(activity)
+        home = activity_location(activity, self._head, self._draft)
         for index, transition in enumerate(activity.transitions):
             yield transition.to, home / "transitions" / index / "to"
         for index, decision in enumerate(activity.decisions):
@@ -96,7 +97,7 @@ class _Linter:
                 if branch.to is not None:
                     yield branch.to, home / "decisions" / index / "branches" / number / "transitionTo"
         for gate in activity.gates():
-            if (location := self._location(activity, gate)) is None:
+            if (location := item_location(activity, gate, self._draft)) is None:
                 continue
             for index, option in enumerate(gate.options):
                 effect = location / "options" / index / "effect"
@@ -123,35 +124,30 @@ class _Linter:
         for activity in self._workflow.activities:
             if activity.id not in entered | contained:
                 message = f"nothing leads to the activity '{activity.id}'"
-                self._report.add("IL502", message, self._home(activity) / "id")
+                self._report.add(
+                    "IL502", message, activity_location(activity, self._head, self._draft) / "id"
+                )
 
     def check_transitions(self, activity: Activity) -> None:
-        """Report transitions that are never taken, a missing default, and conditions that never hold."""
-        home, transitions = self._home(activity), activity.transitions
+        """Report transitions that are never taken, and a missing default."""
+        home, transitions = activity_location(activity, self._head, self._draft), activity.transitions
         for index, transition in enumerate(transitions):
             if _is_never_taken(transitions, index):
                 message = f"the transition to '{transition.to}' is never taken"
                 self._report.add("IL504", message, home / "transitions" / index)
-            self._check_condition(transition.condition, home / "transitions" / index)
         if fallback_exit(self._workflow, activity) is None:
             message = f"'{activity.id}' has no default transition"
             self._report.add("IL505", message, home.key("transitions"))
-        for index, decision in enumerate(activity.decisions):
-            for number, branch in enumerate(decision.branches):
-                location = home / "decisions" / index / "branches" / number
-                self._check_condition(branch.condition, location)
 
     def check_items(self, activity: Activity) -> None:
         """Check each item that was written in this activity."""
         for item in walk(activity.items):
-            if (location := self._location(activity, item)) is None:
+            if (location := item_location(activity, item, self._draft)) is None:
                 continue
             match item:
                 case Step():
-                    self._check_condition(item.condition, location)
                     self._check_prompt(item, location)
                 case Gate():
-                    self._check_condition(item.condition, location)
                     effects = [option.effect for option in item.options]
                     if len(effects) > 1 and not any(
                         effect.set_variables or effect.transition_to or effect.skip_activities
@@ -161,7 +157,6 @@ class _Linter:
                             "IL503", f"no option of '{item.id}' has an effect", location / "options"
                         )
                 case Loop():
-                    self._check_condition(item.run_condition, location)
                     artifacts = {
                         contract.artifact for step in steering_steps(item) for contract in step.contracts
                     }
@@ -185,7 +180,7 @@ class _Linter:
         exits = {(exit_.gate, exit_.option) for exit_ in possible_exits(self._workflow, activity)}
         leaving: Gate | None = None
         for item in activity.items:
-            if leaving is not None and (location := self._location(activity, item)) is not None:
+            if leaving is not None and (location := item_location(activity, item, self._draft)) is not None:
                 message = f"every option of '{leaving.id}' leaves the activity before '{item.id}'"
                 self._report.add("IL501", message, location)
                 return
@@ -193,20 +188,6 @@ class _Linter:
                 continue
             if all((item.id, option.id) in exits for option in item.options):
                 leaving = item
-
-    def _check_condition(self, condition: Condition | None, location: SourceLocation) -> None:
-        if condition is not None and contradicts(condition):
-            message = f"never true: {describe(condition)}"
-            at = location.either("runCondition", "condition")
-            self._report.add("IL304", message, at, "remove one of the tests that exclude each other")
-
-    def _location(self, activity: Activity, item: Item) -> SourceLocation | None:
-        """Return where an item was written; None if it was inlined from another activity."""
-        kind = {Step: "step", Gate: "gate", Loop: "loop"}[type(item)]
-        return self._draft.locations.get((activity.id, kind, item.id))
-
-    def _home(self, activity: Activity) -> SourceLocation:
-        return self._draft.locations.get((activity.id, "activity", activity.id), self._head)
 
 
 def _is_never_taken(transitions: Sequence[Transition], index: int) -> bool:

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 
 from interlock.authoring.compile.items.draft import CompileDraft
 from interlock.authoring.filetypes.type_check import type_name
-from interlock.authoring.lint.variables import located_conditions, located_items
+from interlock.authoring.lint.located import located_conditions, located_items
 from interlock.authoring.text.locations import SourceLocation
 from interlock.core.definition.conditions import Compare, Scope, holds, tests_of
 from interlock.core.definition.workflow import Gate, Variable, Workflow
@@ -30,8 +30,8 @@ def check_value_types(workflow: Workflow, head: SourceLocation, draft: CompileDr
                 if name in declared and not is_filled and not _fits(declared[name], value):
                     at = location / "options" / index / "effect" / "setVariable" / name
                     draft.report.add("IL514", _message(declared[name], value), at)
-    for condition, location in located_conditions(workflow, head, draft):
-        for test in tests_of(condition):
+    for use, location in located_conditions(workflow, head, draft):
+        for test in tests_of(use.condition):
             compared = declared.get(test.variable)
             values = test.value if test.operator == "in" and isinstance(test.value, list) else [test.value]
             for value in values if compared else ():

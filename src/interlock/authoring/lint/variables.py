@@ -8,15 +8,24 @@ from collections.abc import Iterator, Mapping
 
 from interlock.authoring.compile.items.draft import CompileDraft
 from interlock.authoring.diagnostics.codes import did_you_mean
+from interlock.authoring.lint.located import located_conditions, located_items, located_sets
 from interlock.authoring.text.locations import SourceLocation
-from interlock.core.definition.conditions import Condition, variables_of
-from interlock.core.definition.expressions import ARTIFACTS, CHECKS, RESERVED, artifact_name
+from interlock.core.definition.conditions import variables_of
+from interlock.core.definition.expressions import (
+    ARTIFACTS,
+    CHECKS,
+    EXPRESSION,
+    RESERVED,
+    artifact_name,
+    root,
+    variables_in,
+)
 from interlock.core.definition.prompts import text_of
-from interlock.core.definition.workflow import Gate, Item, Loop, Step, Workflow, walk
+from interlock.core.definition.variable_sets import item_sets, sets_of
+from interlock.core.definition.workflow import Loop, Step, Workflow, walk
 
 GIVEN_AT_START = ("goal", "title", "ticketId")  # what the title of a session is taken from (rule 42)
 
-_EXPRESSION = re.compile(r"\{\{\s*([A-Za-z_][\w-]*(?:\.[\w-]+)*)\s*\}\}")
 _WORD = re.compile(r"[A-Za-z_][\w-]*")
 
 
@@ -32,17 +41,12 @@ def check_variables(workflow: Workflow, head: SourceLocation, draft: CompileDraf
         texts += [*activity.context_to_preserve, *activity.outcome, *activity.rules]
         texts += [fragment.text for step in activity.steps() for fragment in step.prompt]
     agent_text = "\n".join(texts)
-    known = declared | set_names | set(GIVEN_AT_START) | set(_WORD.findall(_EXPRESSION.sub("", agent_text)))
-    for index, mode in enumerate(workflow.modes):
-        names, at = {variable.name for variable in workflow.variables}, head / "modes" / index
-        used = [(mode.activation_variable, at / "activationVariable")]
-        used += ((name, (at / "defaults").key(name)) for name in mode.defaults)
-        for name, location in used if names else ():
-            if name not in names:
-                message = f"the variable '{name}' is not declared"
-                draft.report.add("IL507", message, location, did_you_mean(name, names))
-    for name, location in _written(workflow, head, draft):
-        if name.partition(".")[0] in RESERVED:
+    known = declared | set_names | set(GIVEN_AT_START) | set(_WORD.findall(EXPRESSION.sub("", agent_text)))
+    _check_modes(workflow, head, draft)
+    written = [(each.name, location) for each, location in located_sets(workflow, head, draft)]
+    written += ((known.name, head / "variables" / index) for index, known in enumerate(workflow.variables))
+    for name, location in written:
+        if root(name) in RESERVED:
             draft.report.add("IL519", f"the name '{name}' is reserved", location)
     reported: set[str] = set()
     for name, location in _uses(workflow, head, draft):
@@ -60,10 +64,23 @@ def check_variables(workflow: Workflow, head: SourceLocation, draft: CompileDraf
             message = f"nothing declares, sets or mentions the variable '{name}'"
             draft.report.add("IL507", message, location, did_you_mean(name, set_names))
     for expression, location in _shown(workflow, draft):
-        name = expression.partition(".")[0]
+        name = root(expression)
         if name not in (*known, *RESERVED):
             message = f"{{{{{expression}}}}}: nothing declares, sets or mentions the variable '{name}'"
             draft.report.add("IL513", message, location, did_you_mean(name, declared | set_names))
+
+
+def _check_modes(workflow: Workflow, head: SourceLocation, draft: CompileDraft) -> None:
+    """Report variables of modes that a workflow which declares variables does not declare."""
+    names = {variable.name for variable in workflow.variables}
+    for index, mode in enumerate(workflow.modes if names else ()):
+        at = head / "modes" / index
+        used = [(mode.activation_variable, at / "activationVariable")]
+        used += ((name, (at / "defaults").key(name)) for name in mode.defaults)
+        for name, location in used:
+            if name not in names:
+                message = f"the variable '{name}' is not declared"
+                draft.report.add("IL507", message, location, did_you_mean(name, names))
 
 
 def check_reserved(workflow: Workflow, head: SourceLocation, draft: CompileDraft) -> None:
@@ -72,8 +89,8 @@ def check_reserved(workflow: Workflow, head: SourceLocation, draft: CompileDraft
     known = {CHECKS: ("IL522", {check.id for check in workflow.checks()}), ARTIFACTS: ("IL523", fields)}
     read = (
         (path, location)
-        for condition, location in located_conditions(workflow, head, draft)
-        for path in variables_of(condition)
+        for use, location in located_conditions(workflow, head, draft)
+        for path in variables_of(use.condition)
     )
     for path, location in itertools.chain(_shown(workflow, draft), read):
         name, _, member = path.partition(".")
@@ -94,24 +111,14 @@ def _artifact_fields(workflow: Workflow) -> Iterator[str]:
 
 def _shown(workflow: Workflow, draft: CompileDraft) -> Iterator[tuple[str, SourceLocation]]:
     """Yield every variable that a text fills in (rule 32), with the source location of the text."""
-    for activity in workflow.activities:
-        for item in walk(activity.items):
-            match item:
-                case Step():
-                    kind, texts = "step", [item.title, *(fragment.text for fragment in item.prompt)]
-                    texts += [wanted.question for wanted in item.user_input]
-                    texts += [text_of(action.value) for action in item.actions if action.has_value]
-                case Gate():
-                    kind, texts = "gate", [item.name or "", item.message]
-                    for option in item.options:
-                        texts += [option.label, option.description or ""]
-                        texts += map(text_of, option.effect.set_variables.values())
-                case Loop():
-                    kind, texts = "loop", [item.title]
-            location = draft.locations.get((activity.id, kind, item.id))
-            paths = [match[1] for text in texts for match in _EXPRESSION.finditer(text)]
-            if location is not None:
-                yield from ((path, location.holding(path)) for path in dict.fromkeys(paths))
+    for item, location in located_items(workflow, draft):
+        paths = list(item.shown_paths())
+        if isinstance(item, Step):
+            filled = (text_of(each.value) for each in item_sets(item) if each.by == "server")
+            paths += (path for text in filled for path in variables_in(text))
+        if isinstance(item, Loop):
+            paths = [path for path in paths if path not in item.repeats_over]
+        yield from ((path, location.holding(path)) for path in dict.fromkeys(paths))
 
 
 def _set_names(workflow: Workflow) -> Iterator[str]:
@@ -121,96 +128,19 @@ def _set_names(workflow: Workflow) -> Iterator[str]:
             yield variable.name
     for mode in workflow.modes:
         yield from mode.defaults
-    for activity in workflow.activities:
-        for gate in activity.gates():
-            for option in gate.options:
-                yield from option.effect.set_variables
-        actions = [*activity.entry_actions, *activity.exit_actions]
-        for step in activity.steps():
-            actions += step.actions
-            yield from (wanted.key for wanted in step.user_input if wanted.key)
-        yield from (action.target for action in actions if action.action == "set" and action.target)
-
-
-def _written(
-    workflow: Workflow, head: SourceLocation, draft: CompileDraft
-) -> Iterator[tuple[str, SourceLocation]]:
-    """Yield every variable that the file declares or writes, and where."""
-    for index, variable in enumerate(workflow.variables):
-        yield variable.name, head / "variables" / index
-    for activity in workflow.activities:
-        home = draft.locations.get((activity.id, "activity", activity.id), head)
-        actions = (*activity.entry_actions, *activity.exit_actions)
-        yield from ((action.target, home) for action in actions if action.action == "set" and action.target)
-    for item, location in located_items(workflow, draft):
-        match item:
-            case Loop():
-                yield from ((name, location) for name in item.variables())
-            case Gate():
-                yield from _set_by_options(item, location)
-            case Step():
-                yield from ((need.key, location / "userInput") for need in item.user_input if need.key)
-                targets = (action.target for action in item.actions if action.action == "set")
-                yield from ((name, location.either("sets", "actions")) for name in targets if name)
-
-
-def _set_by_options(gate: Gate, location: SourceLocation) -> Iterator[tuple[str, SourceLocation]]:
-    for index, option in enumerate(gate.options):
-        effect = location / "options" / index / "effect" / "setVariable"
-        yield from ((name, effect.key(name)) for name in option.effect.set_variables)
+    yield from (each.name for each in sets_of(workflow))
 
 
 def _uses(
     workflow: Workflow, head: SourceLocation, draft: CompileDraft
 ) -> Iterator[tuple[str, SourceLocation]]:
     """Yield every variable that something reads or is declared to set, and where."""
-    for condition, location in located_conditions(workflow, head, draft):
-        yield from ((path.partition(".")[0], location) for path in variables_of(condition))
+    for use, location in located_conditions(workflow, head, draft):
+        yield from ((root(path), location) for path in variables_of(use.condition))
     for item, location in located_items(workflow, draft):
-        match item:
-            case Loop():
-                if item.items is not None:
-                    yield item.items.partition(".")[0], location / "over"
-                if isinstance(item.count, str):
-                    yield item.count.partition(".")[0], location / "loop" / "count"
-            case Gate():
-                yield from _set_by_options(item, location)
-            case Step():
-                produced = (action.produces for action in item.actions if action.produces)
-                yield from ((name, location.either("sets", "actions")) for name in produced)
-
-
-def located_items(workflow: Workflow, draft: CompileDraft) -> Iterator[tuple[Item, SourceLocation]]:
-    """Yield every item whose source location is known, with it."""
-    for activity in workflow.activities:
-        for item in walk(activity.items):
-            kind = {Step: "step", Gate: "gate", Loop: "loop"}[type(item)]
-            if (location := draft.locations.get((activity.id, kind, item.id))) is not None:
-                yield item, location
-
-
-def located_conditions(
-    workflow: Workflow, head: SourceLocation, draft: CompileDraft
-) -> Iterator[tuple[Condition | None, SourceLocation]]:
-    """Yield the conditions of items, transitions and decisions, each with its source location."""
-    for item, location in located_items(workflow, draft):
-        match item:
-            case Loop():
-                yield item.run_condition, location / "runCondition"
-                yield item.condition, location / "condition"
-                yield item.break_condition, location / "breakCondition"
-            case Gate():
-                yield item.condition, location / "condition"
-            case Step():
-                yield item.condition, location.either("runCondition", "condition")
-                if not isinstance(item.confirm, bool):
-                    yield item.confirm, location / "requireConfirmation"
-                yield from ((fragment.when, location / "promptFragments") for fragment in item.prompt)
-                yield from ((action.condition, location / "actions") for action in item.actions)
-    for activity in workflow.activities:
-        home = draft.locations.get((activity.id, "activity", activity.id), head)
-        for index, transition in enumerate(activity.transitions):
-            yield transition.condition, home / "transitions" / index / "condition"
-        for index, decision in enumerate(activity.decisions):
-            for number, branch in enumerate(decision.branches):
-                yield branch.condition, home / "decisions" / index / "branches" / number / "condition"
+        if isinstance(item, Loop):
+            fields = (("over",), ("loop", "items"), ("loop", "count"))
+            yield from ((root(path), location.first_of(fields)) for path in item.repeats_over)
+    for each, location in located_sets(workflow, head, draft):
+        if each.by in ("option", "agent"):
+            yield each.name, location

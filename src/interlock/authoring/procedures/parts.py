@@ -12,7 +12,6 @@ from msgspec import Struct
 from interlock.authoring.procedures.approvals import quoted_sentence
 from interlock.authoring.procedures.outline import (
     ItemList,
-    ListItem,
     Section,
     TextLine,
     bullet_list,
@@ -174,7 +173,11 @@ def _from_items(found: ItemList) -> Iterator[StepDraft]:
     last = len(found.items) - 1
     for index, item in enumerate(found.items):
         before, after = found.before if index == 0 else (), found.after if index == last else ()
-        yield StepDraft(_item_title(item), item.line, _joined(before, item.lines, after))
+        # Its title are the bold words that an item begins with, else its first clause.
+        first = next((line.text for line in item.lines if not line.is_blank and not line.is_code), "")
+        lead = _LEAD.match(first.strip())
+        text = (lead[1] or lead[2]) if lead else _CLAUSE.split(quoted_sentence(first), maxsplit=1)[0]
+        yield StepDraft(plain_title(text) or "Step", item.line, _joined(before, item.lines, after))
 
 
 def _asides(outline: Sequence[Section], section: Section) -> Iterator[Aside]:
@@ -205,14 +208,6 @@ def _joined(*parts: Sequence[TextLine]) -> tuple[TextLine, ...]:
             joined.append(TextLine(joined[-1].number, ""))
         joined += part
     return tuple(joined)
-
-
-def _item_title(item: ListItem) -> str:
-    """Return the bold words that an item begins with, else its first clause."""
-    first = next((line.text for line in item.lines if not line.is_blank and not line.is_code), "")
-    lead = _LEAD.match(first.strip())
-    text = (lead[1] or lead[2]) if lead else _CLAUSE.split(quoted_sentence(first), maxsplit=1)[0]
-    return plain_title(text) or "Step"
 
 
 def plain_title(text: str) -> str:

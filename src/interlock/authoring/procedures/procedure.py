@@ -149,7 +149,11 @@ class _ProcedureDraft:
             "variables": list(self._variables),
             "steps": steps,
         }
-        self._note_asides()
+        for section in self._asides("other"):
+            count = sum(not line.is_blank for line in section.lines)
+            lines = "1 line" if count == 1 else f"{count} lines"
+            text = f"the section '{quoted_sentence(section.title)}' ({lines}) is part of no step"
+            self.unmapped.append(Unmapped(section.line, text))
         self._note_front_matter()
         return {name: value for name, value in fields.items() if value}
 
@@ -172,13 +176,6 @@ class _ProcedureDraft:
 
     def _asides(self, kind: AsideKind) -> list[Section]:
         return [aside.section for aside in self.parts.asides if aside.kind == kind]
-
-    def _note_asides(self) -> None:
-        for section in self._asides("other"):
-            count = sum(not line.is_blank for line in section.lines)
-            lines = "1 line" if count == 1 else f"{count} lines"
-            text = f"the section '{quoted_sentence(section.title)}' ({lines}) is part of no step"
-            self.unmapped.append(Unmapped(section.line, text))
 
     def _note_front_matter(self) -> None:
         for name in self._head:

@@ -13,10 +13,12 @@ from typing import Any
 
 import msgspec
 
-from interlock.core.definition.conditions import AllOf, AnyOf, Compare, Condition, Not
-from interlock.core.definition.expressions import ARTIFACTS, artifact_name
+from interlock.core.definition.condition_uses import FLOW, Decides, conditions_of
+from interlock.core.definition.conditions import AllOf, AnyOf, Compare, Condition, Not, tests_of
+from interlock.core.definition.expressions import ARTIFACTS, artifact_name, root
 from interlock.core.definition.program import LOOP_CONTROL
-from interlock.core.definition.workflow import Activity, Gate, Item, Loop, Step, Workflow, walk
+from interlock.core.definition.variable_sets import sets_of
+from interlock.core.definition.workflow import Loop, Step, Workflow, walk
 from interlock.core.values import MISSING, Json
 from interlock.core.variables.typed_values import converted
 
@@ -25,45 +27,8 @@ MOST_FIELDS = 8
 MOST_TOGETHER = 128
 OTHER = "another value"
 ITEM = "an item"
+SIMULATED: frozenset[Decides] = FLOW | {"set"}  # what the server sets decides later conditions
 OTHERS: Mapping[str | None, Json] = {"array": [ITEM], "object": {ITEM: OTHER}}
-
-
-def conditions_of(activity: Activity) -> Iterator[Condition]:
-    """Yield every condition that the activity's flow depends on."""
-    for item in walk(activity.items):
-        yield from item_conditions(item)
-    yield from exit_conditions(activity)
-
-
-def exit_conditions(activity: Activity) -> Iterator[Condition]:
-    """Yield the conditions of transitions and of decision branches."""
-    conditions = [transition.condition for transition in activity.transitions]
-    conditions += [branch.condition for decision in activity.decisions for branch in decision.branches]
-    return (condition for condition in conditions if condition is not None)
-
-
-def item_conditions(item: Item) -> Iterator[Condition]:
-    """Yield the conditions of an item, without those of a loop's body."""
-    match item:
-        case Step():
-            conditions = [item.condition, *(action.condition for action in item.actions)]
-        case Gate():
-            conditions = [item.condition]
-        case Loop():
-            conditions = [item.run_condition, item.condition, item.break_condition]
-    return (condition for condition in conditions if condition is not None)
-
-
-def comparisons_in(condition: Condition) -> Iterator[Compare]:
-    """Yield the comparisons that a condition consists of."""
-    match condition:
-        case Compare():
-            yield condition
-        case AllOf() | AnyOf():
-            for part in condition.conditions:
-                yield from comparisons_in(part)
-        case Not():
-            yield from comparisons_in(condition.condition)
 
 
 class Trials:
@@ -74,18 +39,15 @@ class Trials:
         self._loops = [
             item for activity in activities for item in walk(activity.items) if isinstance(item, Loop)
         ]
-        conditions = [condition for activity in activities for condition in conditions_of(activity)]
-        self._comparisons = [
-            comparison for condition in conditions for comparison in comparisons_in(condition)
-        ]
+        conditions = list(conditions_of(workflow, SIMULATED))
+        self._comparisons = [comparison for condition in conditions for comparison in tests_of(condition)]
         self._witnesses = [dict(_witness(condition)) for condition in conditions]
         self._modes = [mode.activation_variable for mode in workflow.modes]
         self._types = {known.name: known.type for known in workflow.variables if known.typed}
         local = {name for loop in self._loops for name in loop.variables()}
         paths = [comparison.variable for comparison in self._comparisons] + self._modes
-        paths += [loop.items for loop in self._loops if loop.items]
-        paths += [loop.count for loop in self._loops if isinstance(loop.count, str)]
-        deciding = dict.fromkeys(path.partition(".")[0] for path in paths)
+        paths += [path for loop in self._loops for path in loop.repeats_over]
+        deciding = dict.fromkeys(map(root, paths))
         self.values = {name: self._values(name) for name in deciding if name not in {*local, ARTIFACTS}}
         self.setters = {
             step.id: tuple(self._set_by(step)) for activity in activities for step in activity.steps()
@@ -98,7 +60,11 @@ class Trials:
         loops = [loop for loop in self._loops if loop.items == name]
         lengths = [comparison for comparison in self._comparisons if comparison.variable == f"{name}.length"]
         if loops or lengths:
-            return _distinct(self._lists(loops, lengths, (*lists, name)))[:MOST_VALUES]
+            contained = [
+                it.value for it in self._comparisons if (it.variable, it.operator) == (name, "contains")
+            ]
+            lists_tried = self._lists(loops, lengths, (*lists, name), contained)
+            return _distinct(lists_tried)[:MOST_VALUES]
         values: list[Json] = []
         if any(loop.count == name for loop in self._loops):
             values += [2, 0]
@@ -110,8 +76,10 @@ class Trials:
         fit = [OTHERS.get(kind, value) if value == OTHER else value for value in values]
         return _distinct(value for value in fit if converted(kind, value) is not MISSING)[:MOST_VALUES]
 
-    def _lists(self, loops: list[Loop], lengths: list[Compare], lists: tuple[str, ...]) -> Iterator[Json]:
-        elements: list[Json] = [ITEM]
+    def _lists(
+        self, loops: list[Loop], lengths: list[Compare], lists: tuple[str, ...], contained: list[Json]
+    ) -> Iterator[Json]:
+        elements: list[Json] = [ITEM, *contained]
         for loop in loops:
             if loop.item_var and loop.item_var not in lists:
                 elements = self._values(loop.item_var, lists) or elements
@@ -192,13 +160,7 @@ class Trials:
 def _set_by_server(workflow: Workflow) -> set[str]:
     """Return the variables that options, actions and modes write."""
     names = {mode.activation_variable for mode in workflow.modes if mode.defaults}
-    for activity in workflow.activities:
-        for gate in activity.gates():
-            names.update(*(option.effect.set_variables for option in gate.options))
-        actions = [*activity.entry_actions, *activity.exit_actions]
-        actions += [action for step in activity.steps() for action in step.actions]
-        names |= {action.assigns for action in actions if action.assigns}
-    return names
+    return names | {each.name for each in sets_of(workflow) if each.by in ("option", "server")}
 
 
 def _mentioned(comparisons: Iterable[Compare]) -> Iterator[Json]:

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from interlock.authoring.simulate.candidates import exit_conditions, item_conditions
-from interlock.core.definition.conditions import Condition, variables_of
+from interlock.authoring.simulate.candidates import SIMULATED
+from interlock.core.definition.condition_uses import exit_conditions, item_conditions, names_read
+from interlock.core.definition.expressions import root
 from interlock.core.definition.program import (
     END,
     AskGate,
@@ -61,7 +62,7 @@ class Liveness:
         nothing that it writes is forgotten.
         """
         exits = self._exits[activity.id]
-        live = self._always | _names_in(exit_conditions(activity)) | self._live_at(exits)
+        live = self._always | names_read(exit_conditions(activity), SIMULATED) | self._live_at(exits)
         table, depth = {END: frozenset(live)}, 0
         for op in reversed(list(self._plan.program(activity.id).ops.values())):
             depth += isinstance(op, RepeatLoop) - isinstance(op, EnterLoop)
@@ -94,11 +95,5 @@ def _written(actions: Iterable[Action]) -> Iterator[str]:
 
 
 def _read_by(item: Item) -> set[str]:
-    names = _names_in(item_conditions(item))
-    if isinstance(item, Loop):
-        names |= {path.partition(".")[0] for path in (item.items, item.count) if isinstance(path, str)}
-    return names
-
-
-def _names_in(conditions: Iterable[Condition]) -> set[str]:
-    return {path.partition(".")[0] for condition in conditions for path in variables_of(condition)}
+    repeated_over = item.repeats_over if isinstance(item, Loop) else ()
+    return names_read(item_conditions(item), SIMULATED) | set(map(root, repeated_over))

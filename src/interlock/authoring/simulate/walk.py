@@ -18,7 +18,7 @@ from interlock.authoring.simulate.explore import PossibleCommands, trusted_step
 from interlock.authoring.simulate.liveness import Liveness
 from interlock.core.definition.program import LOOP_CONTROL, Plan
 from interlock.core.definition.prompts import effect_text
-from interlock.core.definition.workflow import Gate, Item, Loop, Step, Workflow
+from interlock.core.definition.workflow import Workflow, with_steps
 from interlock.core.engine.decide import outcome_of
 from interlock.core.run.commands import StartRun
 from interlock.core.run.outcomes import Decided, NeedAnswer, Refusal
@@ -62,7 +62,7 @@ class SimulatedWalk(Struct, frozen=True):
 def walk_through(workflow: Workflow, answers: Sequence[int]) -> SimulatedWalk:
     """Give these answers in turn; the number of a choice counts from 1. The first that is none ends it."""
     activities = tuple(
-        replace(activity, items=tuple(map(_trusted_item, activity.items))) for activity in workflow.activities
+        replace(activity, items=with_steps(activity.items, trusted_step)) for activity in workflow.activities
     )
     plan = Plan(replace(workflow, activities=activities, declares_sets=False))
     trials = Trials(plan.workflow)
@@ -82,16 +82,6 @@ def walk_through(workflow: Workflow, answers: Sequence[int]) -> SimulatedWalk:
         given.append(number)
         choices = _choices(plan, possible, chosen.outcome)
     return SimulatedWalk(plan, tuple(items), choices, tuple(given))
-
-
-def _trusted_item(item: Item) -> Item:
-    match item:
-        case Step():
-            return trusted_step(item)
-        case Gate():
-            return item
-        case Loop():
-            return replace(item, body=tuple(map(_trusted_item, item.body)))
 
 
 def _starts(plan: Plan, trials: Trials) -> tuple[WalkChoice, ...]:

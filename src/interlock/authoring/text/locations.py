@@ -6,7 +6,7 @@ Locations are computed when a diagnostic asks for one, so that files without dia
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cached_property
 from typing import Literal, TypeAlias
 
@@ -99,9 +99,12 @@ class SourceLocation(Struct, frozen=True):
 
     def either(self, *names: str) -> SourceLocation:
         """Return the first of these fields that the file has, or else the first name."""
-        value = self._value()
-        present = (name for name in names if isinstance(value, Mapping) and name in value)
-        return self / next(present, names[0])
+        return self.first_of((name,) for name in names)
+
+    def first_of(self, paths: Iterable[Path]) -> SourceLocation:
+        """Return the first of these paths below that the file has, or else the first path."""
+        below = [SourceLocation(self.parsed, (*self.path, *path)) for path in paths]
+        return next((location for location in below if location._value() is not None), below[0])
 
     def holding(self, text: str) -> SourceLocation:
         """Return the first string at or below this value that contains the text, or else the value itself."""

@@ -72,7 +72,11 @@ def _in_words(violation: Any) -> list[str]:
         nearest = max(violation.kind.context, key=_nearness)
         return [message for inner in nearest for message in _in_words(inner)]
     path = "/".join(str(part) for part in violation.instance_path)
-    return [f"{path or 'the value'}: {violation.message}"]
+    message = violation.message
+    if violation.kind.name == "enum":  # the library's own message leaves most of the legal values out
+        legal = ", ".join(msgspec.json.encode(choice).decode() for choice in violation.kind.options)
+        message = f"{msgspec.json.encode(violation.instance).decode()} is not one of {legal}"
+    return [f"{path or 'the value'}: {message}"]
 
 
 def _nearness(alternative: Sequence[Any]) -> tuple[bool, int, int]:

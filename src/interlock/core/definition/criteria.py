@@ -11,7 +11,7 @@ from typing import assert_never
 import msgspec
 from msgspec import Struct
 
-from interlock.core.definition.conditions import Scope, holds
+from interlock.core.definition.conditions import Scope, describe, holds
 from interlock.core.definition.workflow import AllRules, AnyRule, Criteria, NotRule, Rule
 from interlock.core.json_schema import BadSchema, check_schema, violations
 from interlock.core.patterns import BadPattern, search
@@ -48,9 +48,9 @@ def failed_checks(criteria: Criteria | None, text: str, scope: Scope) -> tuple[F
             alternatives = [failed_checks(rule, text, scope) for rule in criteria.rules]
             if not all(alternatives) or not alternatives:
                 return ()
-            leaves = [leaf for failed in alternatives for leaf in failed]
-            message = "none of the alternatives holds: " + "; ".join(leaf.message for leaf in leaves)
-            wanted = "satisfy one of: " + " OR ".join(leaf.requirement for leaf in leaves)
+            said = (" and ".join(leaf.message for leaf in failed) for failed in alternatives)
+            message = "none of the alternatives holds: " + "; ".join(said)
+            wanted = "satisfy one of: " + " OR ".join(map(_together, alternatives))
             evaluated = all(any(leaf.evaluated for leaf in failed) for failed in alternatives)
             return (FailedCheck(message, wanted, evaluated=evaluated),)
         case NotRule():
@@ -64,6 +64,12 @@ def failed_checks(criteria: Criteria | None, text: str, scope: Scope) -> tuple[F
             return (FailedCheck(messages, f"avoid: {avoided}"),)
         case _:
             assert_never(criteria)
+
+
+def _together(alternative: tuple[FailedCheck, ...]) -> str:
+    """Join what one alternative lacks, so that nobody takes a part of it for another alternative."""
+    wanted = " AND ".join(failed.requirement for failed in alternative)
+    return f"({wanted})" if len(alternative) > 1 else wanted
 
 
 def _messages(criteria: Criteria) -> Iterator[str]:
@@ -110,15 +116,25 @@ def requirement(criteria: Criteria) -> str:
     """Say in words what the criteria ask for, so that an agent knows before it tries."""
     match criteria:
         case Rule():
-            return _rule_requirement(criteria)
+            return _rule_requirement(criteria) + _when(criteria)
         case AllRules():
             return "; ".join(requirement(rule) for rule in criteria.rules)
         case AnyRule():
-            return " OR ".join(requirement(rule) for rule in criteria.rules)
+            return " OR ".join(
+                f"({requirement(rule)})" if _is_group(rule) else requirement(rule) for rule in criteria.rules
+            )
         case NotRule():
             return f"not: {requirement(criteria.rule)}"
         case _:
             assert_never(criteria)
+
+
+def _when(rule: Rule) -> str:
+    return f" (if {describe(rule.condition)})" if rule.condition is not None else ""
+
+
+def _is_group(criteria: Criteria) -> bool:
+    return isinstance(criteria, AllRules) and len(criteria.rules) > 1
 
 
 def _rule_requirement(rule: Rule) -> str:
@@ -142,16 +158,18 @@ def lines_of(criteria: Criteria, indent: str = "") -> Iterator[str]:
     match criteria:
         case Rule(kind="schema"):
             schema = msgspec.json.encode(criteria.schema).decode()
-            yield f"{indent}- {criteria.message}: nothing but JSON that matches {schema}"
+            yield f"{indent}- {criteria.message}{_when(criteria)}: nothing but JSON that matches {schema}"
         case Rule():
-            yield f"{indent}- {criteria.message}"
+            yield f"{indent}- {criteria.message}{_when(criteria)}"
         case AllRules():
             for rule in criteria.rules:
                 yield from lines_of(rule, indent)
         case AnyRule():
             yield f"{indent}- one of:"
             for rule in criteria.rules:
-                yield from lines_of(rule, indent + "  ")
+                if _is_group(rule):
+                    yield f"{indent}  - all of:"
+                yield from lines_of(rule, indent + ("    " if _is_group(rule) else "  "))
         case NotRule():  # the message of a rule under it may name what to avoid, or say to avoid it
             messages = "; ".join(line.strip(" -") for line in lines_of(criteria.rule))
             yield f"{indent}- avoid that {requirement(criteria.rule)} ({messages})"

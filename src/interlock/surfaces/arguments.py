@@ -22,6 +22,18 @@ PLAIN_WORDS = {
     "^Invalid enum value (.+)$": r"\1 is not one of the values that are allowed",
 }
 
+JSON_TYPES = {
+    "str": "a string",
+    "int": "an integer",
+    "float": "a number",
+    "bool": "true or false",
+    "array": "an array",
+    "object": "an object",
+}
+
+_TYPE = re.compile(r"`(\w+)(?: \| null)?`")
+_FIELD = re.compile("Object (?:missing required|contains unknown) field `(.+)`$")
+
 
 class InvalidArgument(Struct, frozen=True):
     """Why an argument is refused, where, and what would be right."""
@@ -33,10 +45,14 @@ class InvalidArgument(Struct, frozen=True):
 
 
 class DecodingError(Struct, frozen=True):
-    """Msgspec's message about arguments, and the path of the argument that it is about."""
+    """Msgspec's message about arguments, and the path of the argument that it is about.
+
+    `field` is the parameter that is missing or unknown; the message names it.
+    """
 
     message: str
     path: str
+    field: str = ""
 
     def __str__(self) -> str:
         return f"{self.message} ({self.path})" if self.path else self.message
@@ -50,9 +66,28 @@ def missing_field(name: str) -> str:
 def decoding_error(reason: str) -> DecodingError:
     """Split msgspec's message into what is wrong and where; the path is empty for the whole."""
     message, _, path = reason.partition(" - at `$")
+    field = _FIELD.match(message)
     for pattern, plain in PLAIN_WORDS.items():
         message = re.sub(pattern, plain, message)
-    return DecodingError(message, path.rstrip("`").lstrip("."))
+    if message.startswith("Expected `"):
+        message = _TYPE.sub(lambda named: JSON_TYPES.get(named[1], named[1]), message).replace("E", "e", 1)
+    return DecodingError(message, path.rstrip("`").lstrip("."), field[1] if field else "")
+
+
+def correction(error: DecodingError, schema: Mapping[str, Json]) -> str:
+    """Say what to correct in the arguments of a tool, whose schema this is."""
+    parameters = schema["properties"]
+    assert isinstance(parameters, Mapping)
+    if error.field:
+        is_known = error.field in parameters or error.path
+        return f"Send {error.field} too." if is_known else f"Its parameters: {', '.join(parameters)}."
+    match parameters.get(error.path):
+        case {"enum": list(choices)}:
+            return f"Send one of these as {error.path}: {', '.join(map(str, choices))}."
+        case {"type": "object" | "array" as kind}:
+            return f"Send {error.path} as a JSON {kind}."
+        case _:
+            return f"Correct {error.path or 'the arguments'} and call again."
 
 
 def check_context(context: Mapping[str, Json] | None, name: str = "context") -> InvalidArgument | None:
@@ -102,10 +137,10 @@ def read_output(raw: Mapping[str, Json] | None) -> Output | InvalidArgument:
     """Read notes and artifacts; an output with a `kind` is one artifact (rule 31)."""
     if raw is None:
         return Output()
-    notes = raw.get("notesMarkdown", "")
+    notes, artifacts = raw.get("notesMarkdown"), raw.get("artifacts")
+    notes, artifacts = "" if notes is None else notes, [] if artifacts is None else artifacts
     if not isinstance(notes, str):
         return InvalidArgument("output.notesMarkdown must be text.", "output.notesMarkdown", "Send a string.")
-    artifacts = raw.get("artifacts", [])
     if not isinstance(artifacts, list) or not all(isinstance(artifact, Mapping) for artifact in artifacts):
         message = "output.artifacts must be a list of objects."
         return InvalidArgument(message, "output.artifacts", "Send [{kind: …}].")

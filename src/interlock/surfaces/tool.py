@@ -26,6 +26,8 @@ Profile = Literal["mcp", "lookup"]
 MOST_TRIES = 100
 INVALID_PARAMS = -32602
 RETRY_SECONDS = 4.0
+MOST_CHARACTERS = 8 * 1024
+_CONTAINERS: Mapping[str, type] = {"object": dict, "array": list}
 
 
 class Tool(Struct, frozen=True):
@@ -159,18 +161,66 @@ def call_tool(surface: Surface, name: str, arguments: Json, call: Call) -> Outco
     tool = surface.tools.get(name)
     if tool is None:
         return surface.unknown(name)
+    arguments = {} if arguments is None else arguments
+    if surface.profile == "mcp" and isinstance(arguments, dict):
+        arguments = _as_meant(tool, arguments)
     if contains_nul([arguments, call.asked, *(answer.content for answer in call.answers.values())]):
         return surface.invalid(tool, "A NUL character (\\u0000) is not accepted anywhere in the arguments")
     try:
-        params = msgspec.convert({} if arguments is None else arguments, tool.params)
+        params = msgspec.convert(arguments, tool.params)
     except msgspec.ValidationError as error:
         return surface.invalid(tool, str(error))
+    if too_long := _too_long(surface, arguments):
+        return surface.invalid(tool, f"Expected `str` of length <= {MOST_CHARACTERS} - at `$.{too_long}`")
     from interlock.core.patterns import SECONDS_OF_A_CALL, limited_time  # late: not needed to list tools
 
     if call.client.opens_addresses:
         call = msgspec.structs.replace(call, console=surface.console)
     with limited_time(SECONDS_OF_A_CALL, time.monotonic):
         return _handled(surface, tool, params, replace(call, unread=tuple(_unread(arguments, params))))
+
+
+def _as_meant(tool: Tool, arguments: dict[str, Json]) -> dict[str, Json]:
+    """Read objects and lists that came as JSON text, and leave out optional parameters that are null.
+
+    Some clients send every argument as a string, or every parameter that a tool has.
+    """
+    odd = {name for name, value in arguments.items() if value is None or _may_be_json(value)}
+    if not odd:
+        return arguments
+    schema = tool.argument_schema()
+    parameters, required = schema["properties"], schema.get("required", ())
+    assert isinstance(parameters, Mapping)
+    assert isinstance(required, Sequence)
+    meant: dict[str, Json] = {}
+    for name, value in arguments.items():
+        known = parameters.get(name)
+        if value is None and known is not None and name not in required:
+            continue
+        wanted = _CONTAINERS.get(str(known.get("type"))) if isinstance(known, Mapping) else None
+        meant[name] = _json_in(value, wanted) if name in odd and wanted is not None else value
+    return meant
+
+
+def _may_be_json(value: Json) -> bool:
+    return isinstance(value, str) and value.lstrip()[:1] in ("{", "[")
+
+
+def _json_in(text: Json, wanted: type) -> Json:
+    """Return the object or list that a text holds; the text itself if it holds anything else."""
+    with suppress(msgspec.DecodeError, RecursionError):
+        value: Json = msgspec.json.decode(text) if isinstance(text, str) else text
+        if type(value) is wanted:
+            return value
+    return text
+
+
+def _too_long(surface: Surface, arguments: Json) -> str:
+    """Name a text that no id, token or remark can be, so that no refusal repeats it; empty if none is."""
+    if surface.profile == "lookup" or not isinstance(arguments, dict):  # there an output is such a text
+        return ""
+    texts = ((name, value) for name, value in arguments.items() if isinstance(value, str))
+    return next((name for name, text in texts if len(text) > MOST_CHARACTERS), "")
 
 
 def _unread(arguments: Json, params: Struct) -> Iterator[str]:

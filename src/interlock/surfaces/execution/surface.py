@@ -21,7 +21,13 @@ from interlock.ledger.ledger import Ledger, note_attempt
 from interlock.ledger.repeatable import Replayed
 from interlock.ledger.tokens.slots import slot
 from interlock.ledger.tokens.tokens import Kind
-from interlock.surfaces.arguments import InvalidArgument, check_context, decoding_error, read_output
+from interlock.surfaces.arguments import (
+    InvalidArgument,
+    check_context,
+    correction,
+    decoding_error,
+    read_output,
+)
 from interlock.surfaces.call import Call, Elicit, Outcome, Reply, Wait
 from interlock.surfaces.elicitation import decided_with_user
 from interlock.surfaces.execution import params as p
@@ -64,8 +70,8 @@ class ExecutionSurface(LedgerSurface):
 
     def invalid(self, tool: Tool, reason: str) -> Outcome:
         error = decoding_error(reason)
-        next_action = "Correct the arguments and call again."
-        return invalid(f"{tool.name}: {error}.", next_action, error.path, template_of(tool))
+        next_action = correction(error, tool.argument_schema())
+        return invalid(f"{tool.name}: {error}.", next_action, error.path or error.field, template_of(tool))
 
     def error_reply(self, error: LedgerError) -> Reply:
         return of_error(error)

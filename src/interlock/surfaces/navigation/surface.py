@@ -22,6 +22,7 @@ from interlock.ledger.tokens.tokens import Pointer
 from interlock.surfaces.arguments import (
     InvalidArgument,
     check_context,
+    correction,
     decoding_error,
     missing_field,
     read_output,
@@ -87,8 +88,9 @@ class NavigationSurface(LedgerSurface):
         self.tools = tools_of(self, self.reading, self.texts)
 
     def invalid(self, tool: Tool, reason: str) -> Outcome:
-        message = f"{tool.name}: {decoding_error(reason)}"
-        return failure("INVALID_PARAMETERS", message, "Correct the arguments and call again.")
+        error = decoding_error(reason)
+        next_action = correction(error, tool.argument_schema())
+        return failure("INVALID_PARAMETERS", f"{tool.name}: {error}", next_action)
 
     def error_reply(self, error: LedgerError) -> Reply:
         return of_error(error)

@@ -32,7 +32,7 @@ from interlock.ledger.runs.shared_sessions import (
 )
 from interlock.ledger.tokens.slots import slot
 from interlock.ledger.tokens.tokens import Pointer
-from interlock.surfaces.arguments import InvalidArgument, check_context, decoding_error
+from interlock.surfaces.arguments import InvalidArgument, check_context, correction, decoding_error
 from interlock.surfaces.briefs import brief_fields
 from interlock.surfaces.call import Call, Elicit, Outcome, Refused, Reply, Wait
 from interlock.surfaces.elicitation import decided_with_user
@@ -103,8 +103,9 @@ class SessionTools:
         self._turn = allocate_lock()
 
     def invalid(self, tool: Tool, reason: str) -> Reply:
-        text = f"{tool.name}: {decoding_error(reason)}"
-        return failure("VALIDATION_ERROR", text, "Correct the arguments and call again.")
+        error = decoding_error(reason)
+        next_action = correction(error, tool.argument_schema())
+        return failure("VALIDATION_ERROR", f"{tool.name}: {error}", next_action)
 
     @tool(read_only=True, uses_store=False)
     def health_check(self, params: NoParams, call: Call) -> Outcome:

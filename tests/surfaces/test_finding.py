@@ -233,7 +233,28 @@ class TestTheResumePrompt:
         assert self.text(bench, "execution", "").startswith("Continue 'mend the boiler'")
 
     def test_with_nothing_stored_it_says_so(self, bench: Bench) -> None:
-        assert self.text(bench, "navigation", "").startswith("Nothing stored matches. Tell the user so")
+        text = "No work is stored yet. Tell the user so. Continue nothing."
+        assert self.text(bench, "navigation", "") == text
+        assert self.text(bench, "navigation", "boiler").startswith("Nothing stored matches 'boiler'.")
+
+
+@pytest.mark.parametrize(
+    ("kind", "written", "sent"),
+    [
+        ("boolean", " Yes ", "true"), ("boolean", "no", "false"), ("boolean", "maybe", '"maybe"'),
+        ("number", "2.5", "2.5"), ("number", "nan", '"nan"'), ("number", "-inf", '"-inf"'),
+        ("number", "1e999", '"1e999"'), ("number", "five", '"five"'),
+    ],
+)  # fmt: skip
+def test_an_argument_of_a_prompt_is_sent_as_its_type_or_as_it_was_written(
+    bench: Bench, kind: str, written: str, sent: str
+) -> None:
+    """The server then says what fits; a guess would be taken."""
+    declared = {"name": "wish", "type": kind, "description": "A wish."}
+    bench.write(workflow(*steps("one"), variables=[declared]))
+    text = STATEFUL["execution"](bench.ledger()).prompts().text("test.flow", {"wish": written})
+    assert text is not None
+    assert f'context {{"wish":{sent}}}' in text
 
 
 class TestNotesOfTheSession:
@@ -294,3 +315,24 @@ class TestNotesOfTheSession:
         transcript = agent.surface.resources().read(f"interlock://runs/{session_id}/transcript")
         assert transcript is not None
         assert "the gasket is red" in str(transcript)
+
+
+@every_surface
+def test_notes_without_a_run_say_that_there_is_nothing_to_take_up(bench: Bench, surface: str) -> None:
+    agent = bench.agent()
+    agent.call("start_session", title="gryphon notes")
+    found = Newcomer(bench, surface).find("gryphon")
+    assert found["next_action"] == (
+        "Only notes were found, and no run to take up. Call again without find to start a workflow."
+    )
+
+
+@every_surface
+def test_a_running_run_comes_before_notes_without_a_run(bench: Bench, work: Agent, surface: str) -> None:
+    """Rule 47: within a tier a running run comes first, however new the notes are."""
+    bench.clock.pass_seconds(60)
+    bench.agent().call("start_session", title="the boiler")
+    found = Newcomer(bench, surface).find("boiler")
+    titles = [candidate["title"] for candidate in found["candidates"]]
+    assert titles == ["mend the boiler", "the boiler"]
+    assert found["next_action"].endswith("A candidate with notes only has no run to take up.")

@@ -39,6 +39,11 @@ def quoted(text: str) -> str:
     return text if len(lines) < 2 else "\n".join(["", *(f"  > {line}" for line in lines)])
 
 
+def one_line(text: str) -> str:
+    """Return text that somebody else wrote where it is part of a line."""
+    return " ".join(text.split())
+
+
 def recap_text(recap: Recap, heading: str) -> str:
     """Return a recap as text; notes of attempts that did not pass are marked."""
     lines = [f"{heading}:"]

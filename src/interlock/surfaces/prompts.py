@@ -5,6 +5,7 @@ A prompt tells the agent which tool to call. Nothing is started by reading one.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 
 import msgspec
@@ -15,11 +16,13 @@ from interlock.core.definition.workflow import Variable
 from interlock.ledger.decisions.inbox import inbox
 from interlock.ledger.ledger import Ledger
 from interlock.ledger.queries.status import recent_references
+from interlock.surfaces.briefs import one_line
 from interlock.surfaces.call import PromptTexts
 from interlock.surfaces.shared.found_work import LEFT_OUT, found_work
 
 GOAL = Variable("goal", description="What you want to achieve, in your own words.")
 QUERY = Variable("query", description="Words about the work, or its id; empty: the latest.")
+BOOLEANS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
 MOST_COMPLETIONS = 100
 ASK_USER = "Tell the user so, and ask what to look for. Continue nothing."
 
@@ -79,15 +82,19 @@ class Prompts:
         if name == "resume" and argument == "query" and self._ledger is not None:
             offered = recent_references(self._ledger, MOST_COMPLETIONS)
         elif (prompt := next((one for one in self.all() if one.name == name), None)) is not None:
-            kinds = {variable.name: variable.type for variable in prompt.arguments}
-            offered = ("true", "false") if kinds.get(argument) == "boolean" else ()
+            declared = [variable for variable in prompt.arguments if variable.name == argument]
+            offered = ("true", "false") if any(it.type == "boolean" for it in declared) else ()
         return [value for value in offered if value.startswith(beginning)][:MOST_COMPLETIONS]
 
     def _resume(self, ledger: Ledger, query: str) -> str:
         """Say which work to continue; finished work and work that only is the newest are never continued."""
         work = found_work(ledger, query)
         runs = [(found, found.run) for found in work.candidates if found.run is not None]
-        listed = [f"- {found.session.title} ({run.workflow_id}, {run.status})" for found, run in runs]
+        listed = [
+            f"- {one_line(found.session.title)} ({run.workflow_id}, {run.status})" for found, run in runs
+        ]
+        if not runs and not query.strip() and not work.left_out:
+            return "No work is stored yet. Tell the user so. Continue nothing."
         if not work.matched or not runs:
             newest = ["", "The newest work is:", *listed] if listed else []
             left_out = [LEFT_OUT] if work.left_out else []
@@ -96,7 +103,7 @@ class Prompts:
         text = self._texts.resume.replace("{token}", ledger.mint("st", best.handle, best.tip))
         text = text.replace("{id}", run.workflow_id)
         more = ["", "If the user meant other work, this fits too:", *listed[1:4]] if listed[1:] else []
-        named = f"'{best.session.title}' ({run.workflow_id})"
+        named = f"'{one_line(best.session.title)}' ({run.workflow_id})"
         if best.is_finished:
             done = f"{named} is not running any more ({run.status}): there is nothing to continue."
             return "\n".join([f"{done} Tell the user so. To see what was done: {text}", *more])
@@ -113,18 +120,20 @@ def _inbox(ledger: Ledger) -> str:
         return "Nothing waits for a decision. Tell the user so."
     lines = ["Show the user these questions, which wait for a decision. Do not answer them yourself.", ""]
     for question in questions:
-        lines.append(f"- {question.title} (session {question.ref}), {question.name}: {question.message}")
+        about = f"{one_line(question.title)} (session {question.ref})"
+        lines.append(f"- {about}, {question.name}: {question.message}")
         lines += [f"  - {option.id}: {option.label}" for option in question.options]
     return "\n".join([*lines, "", "The user decides with `interlock inbox` and `interlock decide`."])
 
 
 def _typed(value: str, kind: str) -> str | int | float | bool:
-    """Read an argument, which is always text, as its variable wants it."""
+    """Read an argument, which is always text, as its variable wants it; what does not fit stays text."""
     if kind == "boolean":
-        return value.strip().lower() in ("true", "yes", "1")
+        return BOOLEANS.get(value.strip().lower(), value)
     if kind in ("number", "integer"):
         try:
-            return int(value) if kind == "integer" else float(value)
-        except ValueError:
+            number = int(value) if kind == "integer" else float(value)
+            return number if math.isfinite(number) else value  # JSON has no other numbers
+        except (ValueError, OverflowError):
             return value
     return value

@@ -135,7 +135,7 @@ def find(
                 if session_id not in seen and sum(not one.is_finished for one in tier) < CANDIDATES:
                     tier += _candidates(reader, positions.pins, Referred(session_id), why, words)
             seen.update(candidate.session.session_id for candidate in tier)
-            candidates += sorted(tier, key=lambda candidate: candidate.is_finished)
+            candidates += sorted(tier, key=lambda candidate: candidate.run is None or candidate.is_finished)
             if len(candidates) >= CANDIDATES:
                 break
     return Found(tuple(candidates[:CANDIDATES]), index.left_out)

@@ -11,7 +11,7 @@ from interlock.ledger.queries.search import Candidate, is_reference
 from interlock.ledger.runs.brief import NOTES_BYTES
 from interlock.ledger.runs.recap import session_notes
 from interlock.ledger.tokens.tokens import Pointer
-from interlock.surfaces.briefs import quoted
+from interlock.surfaces.briefs import one_line, quoted
 from interlock.surfaces.call import Outcome, Reply
 from interlock.surfaces.execution.errors import envelope
 from interlock.surfaces.execution.render import answer
@@ -40,9 +40,9 @@ def resumed(ledger: Ledger, query: str, reference: str | None) -> Outcome:
             token = ledger.mint("st", candidate.handle, candidate.tip)
         about: dict[str, Json] = {"sessionId": session.session_id, **named, "title": session.title}
         listed.append({**about, "whyMatched": candidate.why, "snippet": candidate.snippet, kind: token})
-        lines.append(f"- {session.title} ({what}, {candidate.why})")
+        lines.append(f"- {one_line(session.title)} ({what}, {candidate.why})")
         if candidate.snippet:
-            lines.append(f"  {' '.join(candidate.snippet.split())}")
+            lines.append(f"  {one_line(candidate.snippet)}")
         lines.append(f"  {kind}: {token}")
     body: dict[str, Json] = {"candidates": listed, "matched": matched}
     if not candidates:

@@ -13,6 +13,7 @@ from interlock.ledger.tokens.tokens import Kind
 
 LEFT_OUT = "Some of the newest work was not searched; search again in a few seconds."
 NOTHING_STORED = "Nothing is stored yet."
+START = "Call again without find to start a workflow."
 
 
 class FoundWork(Struct, frozen=True):
@@ -71,10 +72,13 @@ def found_fields(ledger: Ledger, query: str, kind: Kind, name: str, next_action:
     for candidate in work.candidates:
         token = ledger.mint(kind, candidate.handle, candidate.tip)
         listed.append({**candidate_fields(candidate), **({name: token} if candidate.run else {})})
+    has_run = [candidate.run is not None for candidate in work.candidates]
     told = next_action
     if not work.matched:
         told = f"Call again with other words in find. If one of these is meant: {next_action}"
-    if not listed:
-        told = "Call again without find to start a workflow."
+    if not all(has_run):
+        told = f"{told} A candidate with notes only has no run to take up."
+    if not any(has_run):
+        told = f"Only notes were found, and no run to take up. {START}" if listed else START
     message = f"Nothing was started. {work.headline}"
     return {"message": message, "matched": work.matched, "candidates": listed, "next_action": told}

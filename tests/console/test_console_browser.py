@@ -27,6 +27,7 @@ REPORT = {
     "kind": "wr.verification_report",
     "verdict": "pass",
     "checks": [{"name": "suite", "result": "pass", "evidence": "green"}],
+    "summary": "Everything holds.",
 }
 HOSTILE = """<script>window.hacked = 1</script> <img src=x onerror="window.hacked = 1">
 [click](javascript:window.hacked=1) [data](data:text/html,<script>window.hacked=1</script>)

@@ -27,6 +27,7 @@ REPORT: Answer = {
     "kind": "wr.verification_report",
     "verdict": "pass",
     "checks": [{"name": "login test, 100 runs", "result": "pass", "evidence": "100 passed"}],
+    "summary": "The login test passed 100 times.",
 }
 
 

@@ -18,7 +18,7 @@ from interlock.authoring.library import Library
 from interlock.authoring.sources.sources import Source
 from interlock.core.engine import decide
 from interlock.core.guard.audit import learned
-from interlock.core.guard.inspection import inspect
+from interlock.core.guard.inspection import judge
 from interlock.ledger.ledger import Ledger
 from interlock.ledger.log import projection
 from interlock.ledger.settings import Settings
@@ -71,7 +71,7 @@ def timed_guard() -> Iterator[Timer]:
     """Time the guard where it is called."""
     timer = Timer()
     with (
-        patch.object(decide, "inspect", timer.around(inspect)),
+        patch.object(decide, "judge", timer.around(judge)),
         patch.object(projection, "learned", timer.around(learned)),
     ):
         yield timer

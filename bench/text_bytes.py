@@ -32,7 +32,7 @@ from support.text_agents import AGENTS, TextAgent
 PIECE = 40
 MOST = 25.0  # percent
 FOOTER = re.compile(
-    rb"\n---\n[^#]*?\Z"  # execution: how to go on, and its tokens
+    rb"\n---\n(?:.+\n)?(?=\w+Token: )|(?:^\w+Token: .*\n?)+"  # execution: how to go on, and its tokens
     rb"|^(?:session_token|checkpoint_handle|digest|unchanged): .*$|^Next: .*$"
     rb'|"(?:session_token|checkpoint_handle|digest|state|newest_state|other_branch_state)":"[^"]*"'
     rb'|\{"action":"abandon"[^}]*\}',

@@ -421,7 +421,41 @@ def test_a_delegation_shows_all_its_fields_while_its_condition_holds(tmp_path: P
         '- `t.one`; goal: Find holes.; context: {"plan": "$plan"}; only these tools: Read, Grep; model: mid'
     )
     assert line in render(fragments, Scope({"deep": True}, {}))
-    assert "t.one" not in render(fragments, Scope({}, {}))
+    assert "t.one" not in render(fragments, Scope({"deep": False}, {}))
+    assert "t.one" not in render(fragments, Scope({}, {"deep": False}))
+
+
+def test_rule_20_a_delegation_that_an_unset_variable_passes_over_is_named(tmp_path: Path) -> None:
+    one: Json = {"workflowId": "t.one", "runCondition": {"var": "deep", "equals": True}}
+    raw: Json = {"id": "fan", "title": "Fan", "type": "parallel", "parallelDelegations": [one]}
+    fragments = step(compiled(tmp_path, head(raw)), "fan").prompt
+    line = "- `t.one` is passed over: nobody has set 'deep' (deep == true)."
+    assert line in render(fragments, Scope({}, {}))
+    assert line in render(fragments, Scope({"deep": None}, {}))
+
+
+SYNTHESES: dict[str, tuple[Json, str]] = {
+    "none": (None, "Then bring their results together."),
+    "text": ("Merge them.", "Merge them."),
+    "a list": (
+        ["Merge them.", "Rank them."],
+        "Then bring their results together:\n- Merge them.\n- Rank them.",
+    ),
+    "an object": (
+        {"strategy": "merge", "rules": ["by severity", "no doubles"], "limits": {"most": 5}, "strict": True},
+        "Then bring their results together:\n- strategy: merge\n- rules: by severity; no doubles\n"
+        "- limits: most: 5\n- strict: true",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", SYNTHESES)
+def test_a_synthesis_is_written_in_words(tmp_path: Path, name: str) -> None:
+    synthesis, text = SYNTHESES[name]
+    delegations: Json = [{"workflowId": "t.one"}]
+    raw: Json = {"id": "fan", "title": "Fan", "type": "parallel", "parallelDelegations": delegations}
+    loaded = compiled(tmp_path, head({**raw, "synthesis": synthesis}))
+    assert words(step(loaded, "fan")).endswith(text)
 
 
 def test_an_optional_dimension_of_an_assessment_may_be_left_out(tmp_path: Path) -> None:

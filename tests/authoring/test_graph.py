@@ -22,9 +22,10 @@ from interlock.core.definition.workflow import Workflow
 from support import paths
 from support.authored import head, write
 from support.cli_process import Ran, interlock
+from support.harness import compile_cache
 
 GOLDEN = paths.GOLDEN / "authoring"
-BUNDLE = Library([BUNDLED])
+BUNDLE = Library([BUNDLED], compile_cache())
 IDS = [entry.id for entry in BUNDLE.listing().entries]
 
 HEAD = """

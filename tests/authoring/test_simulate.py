@@ -16,6 +16,7 @@ from interlock.authoring.simulate.scenarios import run_file
 from interlock.core.definition.conditions import Compare
 from interlock.core.definition.program import Plan
 from interlock.core.definition.workflow import (
+    Action,
     Activity,
     Effect,
     Fragment,
@@ -33,11 +34,12 @@ from support import paths
 from support.authored import write
 from support.cli_process import Ran, interlock
 from support.corpus import needs_corpus
+from support.harness import compile_cache
 from support.paths import CORPUS
 from support.story import activities, one_activity
 
 GOLDEN = paths.GOLDEN / "authoring"
-BUNDLE = Library([BUNDLED])
+BUNDLE = Library([BUNDLED], compile_cache())
 IDS = [entry.id for entry in BUNDLE.listing().entries]
 
 
@@ -123,6 +125,26 @@ def test_fields_of_items_are_tried() -> None:
     plain = step("plain", condition=is_("task.risk", "low"))
     loop = Loop("each", "Each", "forEach", (risky, plain), items="tasks", item_var="task")
     assert simulate(one_activity(step("plan", "Set `tasks`."), loop)).sound
+
+
+def test_a_list_inside_an_item_is_given() -> None:
+    inner = Loop("inner", "Inner", "forEach", (step("run"),), items="module.tests", item_var="test")
+    outer = Loop("outer", "Outer", "forEach", (inner,), items="modules", item_var="module")
+    assert simulate(one_activity(step("gather", "Set `modules`."), outer)).sound
+
+
+def test_what_a_list_contains_is_tried_beside_its_length() -> None:
+    long = step("long", condition=Compare("tags.length", ">=", 2))
+    marked = step("marked", condition=Compare("tags", "contains", "x"))
+    assert simulate(one_activity(step("tag", "Set `tags`."), long, marked)).sound
+
+
+def test_what_a_step_sets_for_an_optional_question_is_given() -> None:
+    measure = step("measure", actions=(Action("set", "region"),))
+    ask = Gate(
+        "add", "Add", "More for {{region}}?", (Option("no", "No"), Option("yes", "Yes")), required=False
+    )
+    assert simulate(one_activity(measure, ask)).sound
 
 
 def test_an_item_may_have_the_name_of_its_list() -> None:

@@ -12,8 +12,9 @@ from interlock.authoring.library import BUNDLED, Library, Loaded
 from interlock.authoring.simulate.walk import walk_through
 from interlock.core.definition.workflow import Workflow
 from interlock.core.run.outcomes import Done, NeedAnswer
+from support.harness import compile_cache
 
-LIBRARY = Library([BUNDLED])
+LIBRARY = Library([BUNDLED], compile_cache())
 IDS = [entry.id for entry in LIBRARY.listing().entries]
 
 
@@ -61,4 +62,4 @@ def test_the_answers_of_a_gate_are_its_options_with_their_effects() -> None:
 def test_rework_goes_round_the_loop_again() -> None:
     walk = walk_through(bundled("wr.small_task"), [1, 1, 1, 2])
     assert [item.chosen for item in walk.items[-2:]] == ["Rework", ""]
-    assert walk.items[-1].reached.state.frames[0].iteration == 1
+    assert walk.items[-1].reached.state.visit.frames[0].iteration == 1

@@ -172,7 +172,7 @@ def test_what_tools_write_does_not_count(project: Path) -> None:
     assert digest_of_files(project) == built
 
 
-def test_pipes_sockets_and_loops_of_links_stop_nobody(project: Path) -> None:
+def test_pipes_sockets_and_loops_of_links_stop_nobody(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     before = digest_of_files(project)
     os.mkfifo(project / "pipe")
     (project / "gone").symlink_to(project / "nothing")
@@ -180,7 +180,7 @@ def test_pipes_sockets_and_loops_of_links_stop_nobody(project: Path) -> None:
     (project / "two").symlink_to(project / "one")
     (project / "device").symlink_to("/dev/zero")
     with socket.socket(socket.AF_UNIX) as listening:
-        os.chdir(project)
+        monkeypatch.chdir(project)
         listening.bind("socket")
         assert digest_of_files(project) not in (before, "")
 

@@ -17,9 +17,9 @@ NEED = UserInput("needs_user_approval", "Spend it?", "spend")
 def test_an_answer_in_the_users_place_is_asked_for_although_a_gate_then_refuses_the_call() -> None:
     gate = Gate("ship", "Ship", "Ship?", (Option("yes", "Yes"),))
     story = given(one_activity(Step("pay", "Pay", user_input=(NEED,)), gate), SESSION).start()
-    story.when(EnterActivity(SESSION, 0, Terms(), "main"))
+    story.when(EnterActivity(SESSION, 0, Terms(asks_by="elicitation"), "main"))
     leave = EnterActivity(
-        SESSION, 0, Terms(), "__terminal__", variables={"spend": "approve"}, asks_by="elicitation"
+        SESSION, 0, Terms(asks_by="elicitation"), "__terminal__", variables={"spend": "approve"}
     )
     asked = decide(story.plan, story.state, leave, story.audit)
     assert isinstance(asked, Ask)
@@ -30,16 +30,16 @@ def test_a_rejection_in_the_users_place_is_asked_for_although_something_else_blo
     contract = Contract("test.report", "report", example={"kind": "report"})
     step = Step("pay", "Pay", user_input=(NEED,), contracts=(contract,))
     story = given(one_activity(step)).start()
-    ack = AcknowledgeStep(story.policy, 0, Terms(), variables={"spend": "reject"}, asks_by="elicitation")
+    ack = AcknowledgeStep(story.policy, 0, Terms(asks_by="elicitation"), variables={"spend": "reject"})
     assert isinstance(decide(story.plan, story.state, ack, story.audit), Ask)
 
 
 def test_each_round_is_asked_for_although_all_ask_the_same() -> None:
     loop = Loop("each", "Each", "forEach", (Step("pay", "Pay", user_input=(NEED,)),), 3, items="parts")
     story = given(one_activity(loop), SESSION).start(parts=["a", "b"])
-    story.when(EnterActivity(SESSION, 0, Terms(), "main"))
+    story.when(EnterActivity(SESSION, 0, Terms(asks_by="elicitation"), "main"))
     leave = EnterActivity(
-        SESSION, 0, Terms(), "__terminal__", variables={"spend": "approve"}, asks_by="elicitation"
+        SESSION, 0, Terms(asks_by="elicitation"), "__terminal__", variables={"spend": "approve"}
     )
     for _ in range(2):
         asked = decide(story.plan, story.state, leave, story.audit)

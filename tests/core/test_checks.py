@@ -15,15 +15,16 @@ from interlock.core.run import events as e
 from interlock.core.run.commands import (
     AcknowledgeStep,
     Answerable,
+    CheckResult,
     Claim,
     Decision,
+    DueCheck,
     EnterActivity,
     OpenCheckpoint,
     ResolveCheckpoint,
     StartRun,
     Terms,
 )
-from interlock.core.run.due_checks import CheckResult, DueCheck
 from interlock.core.run.outcomes import Code, Decided, NeedAnswer, NeedStep, Refusal, RunChecks
 from interlock.core.run.output import Output
 from interlock.core.run.preferences import PRESETS, Mode
@@ -97,7 +98,7 @@ class Run:
 
     def ack(self, output: Output | None = None, **decisions: Decision) -> Decided | Refusal:
         by_digest: dict[str, Decision] = {}
-        if (opened := self.state.open) is not None:
+        if (opened := self.state.visit.open) is not None:
             by_digest |= dict.fromkeys([opened.shown], *decisions.values()) if decisions else {}
         return self.send(
             AcknowledgeStep(
@@ -178,17 +179,17 @@ def test_navigation_completes_a_step_only_with_its_check() -> None:
 def test_a_gate_shows_the_check_that_ran() -> None:
     run = Run(BUILD, REVIEW, LAST)
     run.ack()
-    assert run.state.open is not None
+    assert run.state.visit.open is not None
     shown = "Tests: passed (run by the server on files aaaaaaaa: pytest -q, exit 0)"
-    assert run.state.open.text == shown
+    assert run.state.visit.open.text == shown
 
 
 def test_a_check_that_has_not_run_is_said_to_be_a_claim() -> None:
     run = Run(replace(BUILD, checks=(replace(TESTS, run=""),)), REVIEW, LAST)
     run.ack()
     assert run.ran == []
-    assert run.state.open is not None
-    assert run.state.open.text == "Tests: not run by the server, only claimed by the agent"
+    assert run.state.visit.open is not None
+    assert run.state.visit.open.text == "Tests: not run by the server, only claimed by the agent"
 
 
 def test_files_that_changed_after_the_check_have_it_run_again_and_the_question_asked_again() -> None:
@@ -198,11 +199,11 @@ def test_files_that_changed_after_the_check_have_it_run_again_and_the_question_a
     outcome = run.ack(ok=Decision("ok", "cli"))
     assert isinstance(outcome, Decided)
     assert isinstance(outcome.awaited, NeedAnswer)
-    assert run.state.open is not None
-    assert "bbbbbbbb" in run.state.open.text
+    assert run.state.visit.open is not None
+    assert "bbbbbbbb" in run.state.visit.open.text
     assert run.ran == ["tests", "tests"]
     assert isinstance(run.ack(ok=Decision("ok", "cli")), Decided)
-    assert run.state.open is None
+    assert run.state.visit.open is None
     assert run.ran == ["tests", "tests"]
 
 
@@ -213,7 +214,7 @@ def test_files_that_no_longer_pass_hold_the_answer_up() -> None:
     outcome = run.ack(ok=Decision("ok", "cli"))
     assert isinstance(outcome, Decided)
     assert "Check 'tests' failed" in outcome.blockers[0].message
-    assert run.state.open is not None
+    assert run.state.visit.open is not None
 
 
 def test_a_walk_to_a_gate_runs_the_checks_before_it() -> None:
@@ -228,8 +229,8 @@ def test_a_walk_to_a_gate_runs_the_checks_before_it() -> None:
     refusal = run.send(answer)
     assert isinstance(refusal, Refusal)
     assert refusal.code is Code.CHECKED_AGAIN
-    assert run.state.open is not None
-    assert "cccccccc" in run.state.open.text
+    assert run.state.visit.open is not None
+    assert "cccccccc" in run.state.visit.open.text
     assert isinstance(run.send(replace(answer, now=99_999)), Decided)
 
 

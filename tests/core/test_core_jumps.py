@@ -30,7 +30,7 @@ from interlock.core.engine.paths.exits import exits
 from interlock.core.run import events as e
 from interlock.core.run.commands import EnterActivity, OpenCheckpoint, ResolveCheckpoint, Terms
 from interlock.core.run.outcomes import Code, Decided, Refusal
-from interlock.core.run.state import RunState
+from interlock.core.run.state import RunState, Visit
 from interlock.core.run.surface_policy import GATED, SESSION, SurfacePolicy
 from support.story import Story, activities, given, only
 
@@ -42,7 +42,13 @@ EITHER = pytest.mark.parametrize("policy", [SESSION, GATED], ids=lambda policy: 
 def activity(name: str, *items: Item, to: Any = (), **fields: Any) -> Activity:
     """Return an activity; `to` is its default target, or its transitions."""
     transitions = (Transition(to, default=True),) if isinstance(to, str) else tuple(to)
-    return Activity(name, name, items or (Step(f"do-{name}", name),), transitions=transitions, **fields)
+    return Activity(
+        name,
+        name,
+        items or (Step(f"do-{name}", name, notes_optional=True),),
+        transitions=transitions,
+        **fields,
+    )
 
 
 def gate(name: str, /, *, condition: Any = None, required: bool = True, **effects: Effect) -> Gate:
@@ -103,6 +109,34 @@ def is_held_by_guard(story: Story, target: str, **wrong: Any) -> bool:
         jump = EnterActivity(story.policy, story.now, STRICT, target)
         outcome = decide(story.plan, story.state, jump, story.audit)
     return isinstance(outcome, Refusal) and outcome.about.get("invariant") == "I1"
+
+
+@EITHER
+@pytest.mark.parametrize("terms", [STRICT, ADVISORY], ids=["strict", "advisory"])
+def test_entering_the_current_activity_again_is_a_jump_unless_it_leads_to_itself(
+    policy: SurfacePolicy, terms: Terms
+) -> None:
+    workflow = activities(activity("first", to="second"), activity("second", to=[Transition("second")]))
+    story = go(begun(workflow, policy), "first", terms)
+    assert is_at(story, "first")
+    assert story.said == (
+        "Warning: Activity 'first' is not a direct transition from 'first'. Valid transitions: [second]. "
+        "It was entered again: all of it is due anew."
+    )
+    assert len(only(story.events, e.DivergenceRecorded)) == 1
+    story = go(go(story, "second"), "second")
+    assert is_at(story, "second")
+    assert story.said == ""
+    assert len(only(story.events, e.DivergenceRecorded)) == 1
+
+
+@EITHER
+def test_entering_the_current_activity_again_passes_none_of_its_gates(policy: SurfacePolicy) -> None:
+    workflow = activities(activity("first", gate("ask"), to="second"), activity("second"))
+    story = go(begun(workflow, policy), "first")
+    assert isinstance(story.outcome, Refusal)
+    assert is_at(go(answered(story, "ask", "yes"), "first"), "first")
+    assert isinstance(go(story, "second").outcome, Refusal)
 
 
 CONTRACT = Contract("test.report", "test.report")
@@ -255,7 +289,7 @@ def test_the_way_back_before_the_beginning_leads_nowhere_again(policy: SurfacePo
     assert is_at(go(story, "ship"), "ship")
     assert is_held_by_guard(story, "plan", gone_back_before="")
     assert is_at(go(story, "plan"), "plan")
-    assert story.state.path == ()
+    assert story.state.route.path == ()
     assert is_held(go(story, "ship"), "good")
 
 
@@ -309,19 +343,19 @@ def test_an_exit_over_what_nobody_set_is_open_unless_a_gate_decides_it(known: st
     )
     declared = (Variable("quick", "boolean", default=False, has_default=True),) if known == "default" else ()
     flow = activities(first, activity("ship"), variables=declared)
-    (exit_,) = exits(Plan(flow), RunState(activity="plan"))
+    (exit_,) = exits(Plan(flow), RunState(Visit("plan")))
     assert exit_.open is not decided
     optional = activity(
         "plan", gate("ask", required=False, yes=Effect({"quick": True})), to=first.transitions
     )
-    (exit_,) = exits(Plan(activities(optional, activity("ship"))), RunState(activity="plan"))
+    (exit_,) = exits(Plan(activities(optional, activity("ship"))), RunState(Visit("plan")))
     assert exit_.open
 
 
 def test_an_exit_that_values_of_the_run_close_is_no_claim() -> None:
     both = AllOf((Compare("x", "==", True), Compare("y", "==", True)))
     flow = activities(activity("plan", to=(Transition("ship", both),)), activity("ship"))
-    listed = exits(Plan(flow), RunState(activity="plan", variables={"x": False}))
+    listed = exits(Plan(flow), RunState(Visit("plan"), variables={"x": False}))
     assert [exit_.to for exit_ in listed if exit_.open] != ["ship"]
 
 
@@ -342,7 +376,7 @@ def test_an_options_exit_waives_only_what_stands_after_its_gate(policy: SurfaceP
     assert is_at(go(story, "look"), "look")
     attempt(story, "way", "away")
     assert isinstance(go(story, "look").outcome, Refusal)
-    assert story.state.visit == 2
+    assert story.state.visit.number == 2
 
 
 @EITHER

@@ -5,11 +5,12 @@ from __future__ import annotations
 import pytest
 
 from interlock.core.definition.conditions import Compare
-from interlock.core.definition.workflow import Contract, Gate, Loop, Option, Step
+from interlock.core.definition.workflow import Contract, Fragment, Gate, Item, Loop, Option, Step
 from interlock.core.run import events as e
 from interlock.core.run.commands import AdvanceLoop, EnterActivity, Terms
 from interlock.core.run.outcomes import Code, NeedLoop, NeedStep, Refusal
 from interlock.core.run.surface_policy import EXECUTION, NAVIGATION, SESSION, SurfacePolicy
+from interlock.core.values import Json
 from support.story import given, one_activity, only
 
 WORK = Step("work", "Work")
@@ -47,6 +48,38 @@ def test_missing_or_mistyped_items_ask_for_input(bad: object) -> None:
     assert story.pending == "loop:again"
     assert story.ack().outcome.blockers[0].pointer.key == "files"  # type: ignore[union-attr]
     assert story.ack(files=["a"]).pending == "again@0::work"
+
+
+PART = Step(
+    "part", "{{file.name}}", (Fragment("See {{file.at.line}}."),), condition=Compare("file.size", ">", 1)
+)
+EACH_PART = loop("forEach", items="file.parts", item_var="part")
+
+
+@pytest.mark.parametrize(
+    ("body", "item"),
+    [
+        ((WORK,), "<item>"),
+        ((Step("named", "{{file}} {{file.length}} {{other.name}}"),), "<item>"),
+        ((PART,), {"name": "<name>", "at": {"line": "<line>"}, "size": "<size>"}),
+        ((Step("count", "{{file.parts.length}} of {{file.name}}"),), {"parts": ["<item>"], "name": "<name>"}),
+        ((EACH_PART,), {"parts": ["<item>"]}),
+    ],
+)
+def test_the_example_of_items_has_the_members_that_the_loop_reads(body: tuple[Item, ...], item: Json) -> None:
+    each = loop("forEach", *body, id="each", items="files", item_var="file")
+    story = given(one_activity(each, LAST)).start().ack()
+    assert story.outcome.blockers[0].example == {"files": [item]}  # type: ignore[union-attr]
+    story.ack(files=[item])
+    assert story.pending == "loop:each"  # a placeholder is not taken as a value
+    assert story.ack(files=[{"name": "a", "size": 2}]).pending != "loop:each"
+
+
+def test_the_names_of_an_inner_loop_are_no_members_of_the_outer_item() -> None:
+    inner = loop("forEach", Step("look", "{{currentItem.line}}"), id="inner", items="currentItem.places")
+    outer = loop("forEach", inner, id="outer", items="files")
+    story = given(one_activity(outer, LAST)).start().ack()
+    assert story.outcome.blockers[0].example == {"files": [{"places": ["<item>"]}]}  # type: ignore[union-attr]
 
 
 def test_never_stop_passes_a_loop_without_items_and_says_so() -> None:
@@ -242,7 +275,7 @@ def test_a_gate_in_a_loop_has_one_answer_per_iteration_and_answers_do_not_pile_u
     for number in range(50):
         assert story.ack().pending == f"again@{number}::ok"
         story.ack({"kind": "wr.decision", "checkpointId": "ok", "optionId": "yes"})
-        sizes.add(len(story.state.answers) + len(story.state.done))
+        sizes.add(len(story.state.visit.answers) + len(story.state.visit.done))
     assert max(sizes) <= 2
     assert story.pending == "last"
 
@@ -252,6 +285,7 @@ def test_a_skipped_loop_names_the_variable_that_nobody_set() -> None:
     assert only(story.events, e.LoopLeft)[0].unset == ("go",)
 
 
+@pytest.mark.slow
 def test_a_walk_through_endless_lists_is_refused_instead_of_stalling() -> None:
     """Rule 33: a million claims in one call are no way to hold the server up."""
     inner = loop("forEach", id="inner", items="files", max_iterations=1000)

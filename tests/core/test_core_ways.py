@@ -16,8 +16,11 @@ from interlock.core.definition.workflow import (
     Variable,
     Workflow,
 )
+from interlock.core.engine.moves import moves
 from interlock.core.run import events as e
-from interlock.core.run.outcomes import Decided
+from interlock.core.run.commands import EnterActivity, ResolveCheckpoint, Terms
+from interlock.core.run.outcomes import Code, Decided, Refusal
+from interlock.core.run.surface_policy import NAVIGATION
 from support.story import activities, given, only
 
 
@@ -82,6 +85,25 @@ def test_never_stop_takes_the_first_way_and_discloses_it() -> None:
     story = given(flow, mode="never-stop").start().ack().ack()
     assert story.pending == "do-left"
     assert only(story.events, e.GapRecorded)[0].detail == "missing_input"
+
+
+def test_never_stop_takes_a_closed_exit_as_a_gap_unless_a_value_has_decided_it() -> None:
+    """Rule 22: an unchosen option would open `left`; a value of the run closes `right`."""
+    options = (Option("go", "Go", effect=Effect({"go": "left"})), Option("stay", "Stay"))
+    transitions = (Transition("left", GO_LEFT), Transition("right", Compare("far", "==", True)))
+    first = activity("first", Gate("choose", "Choose", "Where?", options), transitions=transitions)
+    story = given(activities(first, LEFT, RIGHT), NAVIGATION, "never-stop").start(far=False)
+    story.when(ResolveCheckpoint(NAVIGATION, story.now, Terms(min_response_ms=0), "agent", "choose", "stay"))
+    listed = moves(story.plan, story.state, Terms(), {}, story.now)
+    assert [move.target for move in (*listed.required, *listed.optional)] == ["left"]
+    for target in ("right", "first"):
+        refused = story.when(EnterActivity(NAVIGATION, story.now, Terms(), target)).outcome
+        assert isinstance(refused, Refusal)
+        assert refused.code is Code.INVALID_TRANSITION
+    story.when(EnterActivity(NAVIGATION, story.now, Terms(), "left"))
+    assert story.pending == "do-left"
+    gap = only(story.events, e.GapRecorded)[-1]
+    assert gap.summary == "No exit of activity 'first' was open; 'left' was taken."
 
 
 def test_no_transitions_and_the_words_for_the_end_complete_the_run() -> None:
@@ -162,7 +184,7 @@ def test_entering_an_activity_again_starts_its_answers_empty() -> None:
     flow = activities(activity("first", again))
     story = given(flow).start().ack(decided("again"))
     assert story.pending == "choose"
-    assert story.state.visit == 2
+    assert story.state.visit.number == 2
     assert story.ack(decided("on")).state.status == "complete"
 
 

@@ -17,8 +17,8 @@ from interlock.core.definition.workflow import (
     Variable,
     Workflow,
 )
-from interlock.core.engine.paths.exits import chosen_exit, exits, fallback_exit, possible_exits
-from interlock.core.run.state import RunState
+from interlock.core.engine.paths.exits import ChosenExit, chosen_exit, exits, fallback_exit, possible_exits
+from interlock.core.run.state import RunState, Visit
 from support.story import activities
 
 
@@ -33,12 +33,12 @@ def leading(*transitions: Transition, branches: tuple[Branch, ...] = ()) -> Work
 
 
 def chosen(workflow: Workflow, **variables: Any) -> tuple[str, str] | None:
-    exit_ = chosen_exit(Plan(workflow), RunState(activity="first", variables=variables))
+    exit_ = chosen_exit(Plan(workflow), RunState(Visit("first"), variables=variables))
     return None if exit_ is None else (exit_.to, exit_.via)
 
 
 def open_exits(workflow: Workflow, **variables: Any) -> list[str]:
-    listed = exits(Plan(workflow), RunState(activity="first", variables=variables))
+    listed = exits(Plan(workflow), RunState(Visit("first"), variables=variables))
     return [exit_.to for exit_ in listed if exit_.open]
 
 
@@ -75,8 +75,8 @@ def test_a_declared_default_value_closes_no_exit_for_good() -> None:
     workflow = leading(Transition("a", equals("x")))
     declared = (Variable("x", default=False, has_default=True),)
     plan = Plan(Workflow(**{**_fields(workflow), "variables": declared}))
-    assert chosen_exit(plan, RunState(activity="first")) is None
-    told = chosen_exit(plan, RunState(activity="first", variables={"x": False}))
+    assert chosen_exit(plan, RunState(Visit("first"))) is None
+    told = chosen_exit(plan, RunState(Visit("first"), variables={"x": False}))
     assert told is not None
     assert told.via == "closed"
 
@@ -92,6 +92,16 @@ def test_a_branch_without_a_condition_is_taken_if_no_condition_holds(marked: boo
     assert (chosen(workflow, x=True), open_exits(workflow, x=True)) == (("a", "decision"), ["a"])
     assert (chosen(workflow, x=False), open_exits(workflow, x=False)) == (("b", "decision"), ["b"])
     assert fallback_exit(workflow, workflow.activities[0]) == "b"
+
+
+def test_an_exit_is_chosen_with_the_condition_that_holds_and_the_default_branch_without_one() -> None:
+    branches = (
+        Branch("yes", "Yes", equals("x"), "a"),
+        Branch("else", "Else", equals("y"), "b", default=True),
+    )
+    plan = Plan(leading(branches=branches))
+    taken = [chosen_exit(plan, RunState(Visit("first"), variables={"x": x})) for x in (True, False)]
+    assert taken == [ChosenExit("a", "decision", "x == true"), ChosenExit("b", "decision")]
 
 
 def test_a_second_branch_without_a_condition_is_never_open() -> None:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import pytest
 
 from interlock.core.definition.workflow import Activity, Gate, Option, Step, Workflow
-from interlock.core.run.commands import ResolveCheckpoint, Terms
+from interlock.core.run.commands import EnterActivity, OpenCheckpoint, ResolveCheckpoint, Terms
+from interlock.core.run.events import GateResolved
 from interlock.core.run.outcomes import Code, Refusal
-from interlock.core.run.surface_policy import EXECUTION, GATED, NAVIGATION, SurfacePolicy
-from support.story import Story, given, one_activity
+from interlock.core.run.surface_policy import EXECUTION, GATED, NAVIGATION, SESSION, SurfacePolicy
+from support.story import Story, given, one_activity, only
 
 SCOPE = Gate("scope", "Scope", "Which scope?", (Option("small", "Small"), Option("large", "Large")))
 BUILD = Step("build", "Build", confirm=True)
@@ -38,6 +39,32 @@ def test_before_an_activity_is_chosen_there_are_no_gates_to_name(policy: Surface
     assert answer_unknown_gate(story).about["checkpoints"] == []
 
 
-def test_before_the_first_activity_is_entered_there_are_no_gates_to_name() -> None:
+def test_before_the_first_activity_is_entered_it_is_named_instead_of_gates() -> None:
     story = given(one_activity(SCOPE, BUILD), GATED).start()
-    assert answer_unknown_gate(story).about["checkpoints"] == []
+    story.when(ResolveCheckpoint(GATED, story.now, Terms(min_response_ms=0), "agent", SCOPE.id, "small"))
+    assert isinstance(story.outcome, Refusal)
+    assert (story.outcome.code, story.outcome.about) == (Code.NO_ACTIVITY, {"initial": "main"})
+
+
+def test_another_gate_can_be_yielded_once_the_time_of_the_open_one_is_over() -> None:
+    """Rule 24: the default is taken for another question, not for one that is yielded again."""
+    options = (Option("now", "Now"), Option("later", "Later"))
+    timed = Gate(
+        "send", "Send", "Send?", options, blocking=False, default_option="later", auto_advance_ms=30_000
+    )
+    story = given(one_activity(timed, SCOPE), SESSION).start()
+    story.when(EnterActivity(SESSION, story.now, Terms(), "main"))
+
+    def yielded(gate: str) -> Code | None:
+        outcome = story.when(OpenCheckpoint(SESSION, story.now, Terms(), gate, agent="worker")).outcome
+        return outcome.code if isinstance(outcome, Refusal) else None
+
+    assert yielded("send") is None
+    assert yielded("scope") is Code.CHECKPOINT_ALREADY_ACTIVE
+    story.now += 30_001
+    assert yielded("send") is Code.CHECKPOINT_ALREADY_ACTIVE
+    assert only(story.events, GateResolved) == []
+    assert yielded("scope") is None
+    assert [(answer.gate, answer.option) for answer in only(story.events, GateResolved)] == [
+        ("send", "later")
+    ]

@@ -278,15 +278,18 @@ def check_move(plan: Plan, before: RunState, event: e.Event, after: RunState) ->
         assert (event.how, event.channel) in {("chosen", "agent"), ("auto_advanced", "server")}
         assert event.option in event.options
     if isinstance(event, e.StepCompleted):
-        assert before.open is None
-        assert before.next_key == f"step:{event.step}"
-    if before.activity is None or (before.next_key, before.activity) == (after.next_key, after.activity):
+        assert before.visit.open is None
+        assert before.visit.next_key == f"step:{event.step}"
+    if before.activity is None or (before.visit.next_key, before.activity) == (
+        after.visit.next_key,
+        after.activity,
+    ):
         return
     if isinstance(event, e.ActivityLeft):
-        assert before.next_key == "end" or event.via == "option"
-        assert before.open is None
+        assert before.visit.next_key == "end" or event.via == "option"
+        assert before.visit.open is None
         return
-    if before.left_to is not None:
+    if before.visit.left_to is not None:
         assert isinstance(event, (e.ActivityEntered, e.RunCompleted))
         return
     check_step(plan, before, event, after)
@@ -295,7 +298,7 @@ def check_move(plan: Plan, before: RunState, event: e.Event, after: RunState) ->
 def check_step(plan: Plan, before: RunState, event: e.Event, after: RunState) -> None:
     assert before.activity is not None
     program = plan.program(before.activity)
-    op = program.ops[before.next_key]
+    op = program.ops[before.visit.next_key]
     following = program.after(op.key)
     match op:
         case DoStep():
@@ -303,22 +306,22 @@ def check_step(plan: Plan, before: RunState, event: e.Event, after: RunState) ->
                 op.step.condition, plan.scope(before.variables)
             )
             assert skipped or isinstance(event, e.StepCompleted)
-            assert after.next_key in (following, program.following.get(f"confirm:{op.step.id}"))
+            assert after.visit.next_key in (following, program.following.get(f"confirm:{op.step.id}"))
         case AskGate():
             assert isinstance(event, e.GatePassed)
-            assert after.next_key == following
+            assert after.visit.next_key == following
             assert may_pass(plan, before, op, event)
         case ConfirmStep():
             revised = isinstance(event, e.GateResolved) and event.option == "revise"
-            assert revised or (isinstance(event, e.GatePassed) and after.next_key == following)
+            assert revised or (isinstance(event, e.GatePassed) and after.visit.next_key == following)
         case EnterLoop():
-            assert after.next_key in (following, op.after)
+            assert after.visit.next_key in (following, op.after)
         case RepeatLoop():
-            assert after.next_key in (op.first, op.after)
+            assert after.visit.next_key in (op.first, op.after)
 
 
 def may_pass(plan: Plan, state: RunState, op: AskGate, event: e.GatePassed) -> bool:
-    answered = instance(state, op.gate.id) in state.answers
+    answered = instance(state, op.gate.id) in state.visit.answers
     applies = holds(op.gate.condition, plan.scope(state.variables))
     return answered or not applies or (not op.gate.required and event.because == "optional")
 
@@ -338,7 +341,7 @@ def test_never_stop_never_blocks_and_reaches_the_end(
         output = data.draw(outputs(run.plan, run.state)) if turn < 8 else Output()
         run.ack(output, data.draw(DELTAS) if turn < 8 else {})
     assert run.state.finished
-    assert (run.state.status == "complete_with_gaps") == bool(run.state.gaps)
+    assert (run.state.status == "complete_with_gaps") == bool(run.state.gaps.open)
 
 
 @LAWS
@@ -362,8 +365,8 @@ def obey(data: Draw, run: Run) -> None:
             examples = [contract.example for contract in step.contracts]
             wanted = {item.key: "here" for item in step.user_input if item.key}
             required = run.plan.produced(step, run.plan.scope(run.state.variables))
-            unset = {name: values for name, values in required.items() if name not in run.state.variables}
-            wanted |= {name: values[0] if values else "here" for name, values in unset.items()}
+            unset = [name for name in required if name not in run.state.variables]
+            wanted |= {name: next(iter(run.plan.choices(name).values), "here") for name in unset}
             run.ack(Output("a word", tuple(examples)), wanted)  # type: ignore[arg-type]
         case NeedAnswer(gate=gate, confirms=None):
             option = data.draw(st.sampled_from([option.id for option in gate.options]))
@@ -407,11 +410,11 @@ def test_the_state_does_not_grow_with_the_run(workflow: Workflow, laps: int) -> 
             if run.state.finished:
                 break
             run.ack(Output(), {})
-        sizes.append(len(run.state.done) + len(run.state.answers) + len(run.state.frames))
-        run.state = msgspec.structs.replace(run.state, status="in_progress", left_to=first)
-        run.audit = msgspec.structs.replace(run.audit, status="in_progress", left_to=first)
+        sizes.append(len(run.state.visit.done) + len(run.state.visit.answers) + len(run.state.visit.frames))
+        run.state = msgspec.structs.replace(run.state, status="in_progress").within(left_to=first)
+        run.audit = msgspec.structs.replace(run.audit, status="in_progress").within(left_to=first)
     assert len(set(sizes[1:])) == 1
-    assert len(run.state.completed) <= len(workflow.activities)
+    assert len(run.state.route.completed) <= len(workflow.activities)
 
 
 def test_a_thousand_rounds_leave_no_trace_in_the_state() -> None:

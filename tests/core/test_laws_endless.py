@@ -64,6 +64,7 @@ def test_never_stop_ends_a_circle_with_a_critical_gap() -> None:
     assert story.state.status == "complete_with_gaps"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", ["guided", "never-stop"])
 def test_a_very_long_way_without_work_is_walked_in_stretches(mode: str) -> None:
     inner = Loop("inner", "Inner", "for", (WORK,), count=100, max_iterations=100)
@@ -78,6 +79,7 @@ def test_a_very_long_way_without_work_is_walked_in_stretches(mode: str) -> None:
     assert story.pending == "last"
 
 
+@pytest.mark.slow
 def test_the_execution_surface_lets_a_long_way_go_on(bench: Bench) -> None:
     """Rule 33: no input stalls the server, and none makes it fail."""
 

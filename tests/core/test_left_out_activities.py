@@ -14,7 +14,8 @@ FORK = (Transition("left", Compare("go", "==", "left")), Transition("right", def
 
 
 def activity(id: str, *exits: Transition, required: bool = True) -> Activity:
-    return Activity(id, id.title(), (Step(f"do-{id}", id),), transitions=exits, required=required)
+    step = Step(f"do-{id}", id, notes_optional=True)
+    return Activity(id, id.title(), (step,), transitions=exits, required=required)
 
 
 def flow(*, required: bool = True) -> Workflow:
@@ -41,14 +42,14 @@ def walked(workflow: Workflow, policy: SurfacePolicy, *targets: str) -> Story:
 def test_an_end_where_no_exit_leads_is_a_gap(policy: SurfacePolicy) -> None:
     story = walked(flow(), policy, "first", TERMINAL)
     assert story.state.status == "complete_with_gaps"
-    (gap,) = story.state.gap_list
+    (gap,) = story.state.gaps.newest
     assert gap.summary == "Required activities were left out on the way to '__terminal__': 'meet', 'last'."
 
 
 def test_a_jump_over_a_required_activity_is_a_gap() -> None:
     story = walked(flow(), SESSION, "first", "left", "last", TERMINAL)
     assert story.state.status == "complete_with_gaps"
-    assert [gap.summary.rpartition(": ")[2] for gap in story.state.gap_list] == ["'meet'."]
+    assert [gap.summary.rpartition(": ")[2] for gap in story.state.gaps.newest] == ["'meet'."]
 
 
 def test_what_is_not_required_may_be_left_out() -> None:
@@ -62,4 +63,4 @@ def test_what_declared_exits_avoid_is_not_left_out() -> None:
 
 def test_a_beginning_elsewhere_leaves_out_what_comes_before() -> None:
     story = walked(flow(), SESSION, "meet")
-    assert [gap.summary.rpartition(": ")[2] for gap in story.state.gap_list] == ["'first'."]
+    assert [gap.summary.rpartition(": ")[2] for gap in story.state.gaps.newest] == ["'first'."]

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 
 from interlock.core.json_schema import artifact_violations, example_of
+from interlock.core.run.reasons import BlockerCode, Pointer
+from interlock.ledger.log.records import AdvanceRecorded
 from support.harness import Agent, Bench, filled, steps, workflow
-from support.log import event_kinds
+from support.log import event_kinds, logged_events
 
 VERDICT = {
     "id": "judge",
@@ -49,8 +51,11 @@ def test_the_used_ack_replays_the_block_and_only_the_fresh_one_works(bench: Benc
     example = filled(blocked["blockers"][0]["example"])
     assert agent.ack("nothing", at=before) == blocked
     assert agent.ack(at=before, artifacts=[example])["kind"] == "blocked"
-    assert blocked["stateToken"] == before["stateToken"]
+    assert (blocked["stateToken"], blocked["pending"]) == (before["stateToken"], before["pending"])
     assert agent.ack(at=blocked, artifacts=[example])["kind"] == "ok"
+    made = logged_events(agent.ledger.store, blocked["session"]["sessionId"], "advance_recorded")
+    outcomes = [row.event.outcome for row in made if isinstance(row.event, AdvanceRecorded)]
+    assert outcomes == ["blocked", "advanced"], "one record of each attempt, and none of a repeat"
 
 
 def test_notes_of_blocked_attempts_are_recapped_and_counted(bench: Bench) -> None:
@@ -81,17 +86,14 @@ def test_an_output_with_a_kind_is_one_artifact(bench: Bench) -> None:
 
 def test_a_step_may_bring_its_own_schema(bench: Bench) -> None:
     schema = {"type": "object", "required": ["count"], "properties": {"count": {"type": "integer"}}}
-    step = {
-        "id": "count",
-        "title": "Count",
-        "prompt": "x",
-        "output": {"schema": schema, "example": {"kind": "counted", "count": 3}},
-    }
-    agent = started(bench, step)
+    example = {"kind": "counted", "count": 3}
+    output = {"schema": schema, "example": example, "hints": ["at most one line"]}
+    agent = started(bench, *steps("count", output=output))
+    assert "at most one line" in agent.last["pending"]["prompt"]
     assert agent.ack(artifacts=[{"kind": "counted", "count": "three"}])["blockers"][0]["code"] == (
         "INVALID_REQUIRED_OUTPUT"
     )
-    assert agent.ack(artifacts=[{"kind": "counted", "count": 3}])["kind"] == "ok"
+    assert agent.ack("two\nlines", artifacts=[example])["kind"] == "ok", "hints are not enforced"
 
 
 def test_never_stop_turns_the_block_into_a_critical_gap(bench: Bench) -> None:
@@ -99,6 +101,7 @@ def test_never_stop_turns_the_block_into_a_critical_gap(bench: Bench) -> None:
     assert agent.ack("no verdict")["pending"]["stepId"] == "last"
     assert agent.ack("done")["status"] == "complete_with_gaps"
     assert agent.last["gaps"] == 1
+    assert agent.last["gapList"][0]["severity"] == "critical"
 
 
 def test_full_auto_that_stops_on_the_user_is_still_blocked_by_a_contract(bench: Bench) -> None:
@@ -193,6 +196,53 @@ def test_blockers_are_ordered_bounded_and_short(bench: Bench) -> None:
     assert blockers[-1]["message"].endswith("And 4 more, which are listed once these are settled.")
 
 
+def test_blockers_are_of_closed_sets_in_the_order_of_code_and_pointer(bench: Bench) -> None:
+    assert {*BlockerCode} == {
+        "USER_ONLY_DEPENDENCY",
+        "MISSING_REQUIRED_OUTPUT",
+        "INVALID_REQUIRED_OUTPUT",
+        "REQUIRED_CAPABILITY_UNKNOWN",
+        "REQUIRED_CAPABILITY_UNAVAILABLE",
+        "INVARIANT_VIOLATION",
+        "STORAGE_CORRUPTION_DETECTED",
+    }
+    pointers = {pointer.__struct_config__.tag for pointer in get_args(Pointer)}
+    assert pointers == {"context_key", "output_contract", "capability", "workflow_step"}
+    needs = [{"reason": "needs_user_artifact", "key": key, "question": "Where?"} for key in ("sky", "road")]
+    blocks = {"goal": "Judge.", "outputRequired": {"size": "Its size", "colour": "Its colour"}}
+    rules = [{"type": "contains", "value": "why", "message": "Say why."}]
+    judge = {**VERDICT, "validationCriteria": rules, "userInput": needs, "promptBlocks": blocks}
+    agent = started(bench, judge)
+    blockers = agent.ack("nothing", artifacts=[{"kind": "wr.workflow_divergence"}])["blockers"]
+    assert [(blocker["code"], *blocker["pointer"].values()) for blocker in blockers] == [
+        ("INVALID_REQUIRED_OUTPUT", "output_contract", "wr.contracts.workflow_divergence"),
+        ("INVALID_REQUIRED_OUTPUT", "workflow_step", "judge"),
+        ("MISSING_REQUIRED_OUTPUT", "context_key", "colour"),
+        ("MISSING_REQUIRED_OUTPUT", "context_key", "size"),
+        ("MISSING_REQUIRED_OUTPUT", "output_contract", "wr.contracts.review_verdict"),
+        ("USER_ONLY_DEPENDENCY", "context_key", "road"),
+        ("USER_ONLY_DEPENDENCY", "context_key", "sky"),
+    ]
+    assert all(blocker["message"] and blocker["suggestedFix"] for blocker in blockers)
+
+
+def test_what_to_do_about_a_blocker_is_short(bench: Bench) -> None:
+    rules = [{"type": "contains", "value": "v" * 90 + str(n), "message": "m"} for n in range(14)]
+    (blocker,) = started(bench, criteria(*rules)).ack()["blockers"]
+    assert 900 < len(blocker["suggestedFix"].encode()) <= 1024
+    assert blocker["suggestedFix"].endswith("with the fresh ackToken.")
+
+
+def test_an_example_for_the_user_s_answer_has_its_options_or_a_value_of_the_variable(bench: Bench) -> None:
+    """Rule 28: an approval has its own answers, free input what the variable may be."""
+    approve = {"reason": "needs_user_approval", "key": "spend", "question": "Spend it?"}
+    choose = {"reason": "needs_user_choice", "key": "count", "question": "How many?"}
+    variables = [{"name": "count", "type": "number"}]
+    agent = started(bench, *steps("pay", userInput=[approve, choose]), variables=variables)
+    examples = [blocker["example"] for blocker in agent.ack("ready")["blockers"]]
+    assert examples == [{"count": "<a number>"}, {"spend": "<approve | reject>"}]
+
+
 FAILED = {"kind": "attempted_use", "attemptContext": "workflow_step", "result": "failure"}
 OBSERVED = {
     "kind": "wr.capability_observation",
@@ -264,18 +314,50 @@ def test_an_unavailable_required_capability_blocks(bench: Bench, mode: Any) -> N
 def test_an_unavailable_required_capability_is_a_gap_in_never_stop(bench: Bench) -> None:
     agent = browsing(bench, "never-stop")
     assert agent.ack(artifacts=[UNAVAILABLE])["pending"]["stepId"] == "last"
-    assert agent.ack()["status"] == "complete_with_gaps"
+    assert agent.ack("done")["status"] == "complete_with_gaps"
+    assert [gap["severity"] for gap in agent.last["gapList"]] == ["critical"]
 
 
-def test_preferred_delegation_is_not_probed_and_degrades_with_a_warning(bench: Bench) -> None:
-    agent = started(bench, *steps("first"), capabilities={"delegation": "preferred"})
+@pytest.mark.parametrize(
+    ("capability", "attempt", "instead"),
+    [
+        ("delegation", "Delegate to subagents", "do the parts one after the other"),
+        ("web_browsing", "Look things up on the web", "work from what you have"),
+    ],
+)
+def test_a_preferred_capability_is_not_probed_and_degrades_with_a_warning(
+    bench: Bench, capability: str, attempt: str, instead: str
+) -> None:
+    agent = started(bench, *steps("first"), capabilities={capability: "preferred"})
+    first = agent.last
     assert agent.pending == "first"
-    assert "one after the other" in agent.last["pending"]["prompt"]
-    answer = agent.ack(artifacts=[{**UNAVAILABLE, "capability": "delegation"}])
-    assert [warning["code"] for warning in answer["warnings"]] == ["CAPABILITY_DEGRADED"]
+    assert attempt in first["pending"]["prompt"]
+    assert instead in first["pending"]["prompt"]
+    answer = agent.ack(artifacts=[{**UNAVAILABLE, "capability": capability}])
+    (warning,) = answer["warnings"]
+    assert warning["code"] == "CAPABILITY_DEGRADED"
+    assert instead in warning["message"]
     assert kinds(agent).count("capability_observed") == 1
     assert "found to be unavailable" in answer["pending"]["prompt"]
-    assert "Delegate to subagents" not in answer["pending"]["prompt"]
+    assert attempt not in answer["pending"]["prompt"]
+    other = agent.ack("another way", at=agent.look(first))
+    assert attempt in other["pending"]["prompt"], "what a branch has observed is unknown on another"
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"capability": "telepathy"}, {"status": "dead"}, {"status": ["available"]}]
+)
+def test_an_observation_outside_the_closed_sets_is_named_and_counts_for_nothing(
+    bench: Bench, wrong: dict[str, Any]
+) -> None:
+    agent = started(bench, *steps("first"), capabilities={"web_browsing": "preferred"})
+    answer = agent.ack("tried", artifacts=[{**UNAVAILABLE, **wrong}])
+    assert answer["pending"]["stepId"] == "last"
+    (warning,) = answer["warnings"]
+    assert warning["code"] == "OBSERVATION_NOT_TAKEN"
+    assert "delegation, web_browsing" in warning["message"]
+    assert "unknown, available, unavailable" in warning["message"]
+    assert "capability_observed" not in kinds(agent)
 
 
 @pytest.mark.parametrize(
@@ -341,6 +423,24 @@ def test_an_assessment_that_is_too_low_asks_for_a_follow_up(bench: Bench) -> Non
     assert agent.ack(artifacts=[{**low, "dimensions": {"confidence": "high"}}])["kind"] == "ok"
 
 
+def test_a_missing_assessment_is_named_where_others_were_given(bench: Bench) -> None:
+    assessments = [
+        {
+            "id": name,
+            "purpose": "Is it?",
+            "dimensions": [{"id": "yes", "purpose": "Is it?", "levels": ["low"]}],
+        }
+        for name in ("ready", "safe")
+    ]
+    agent = started(bench, *steps("assess", assessmentRefs=["ready", "safe"]), assessments=assessments)
+    ready = {"kind": "wr.assessment", "assessmentId": "ready", "dimensions": {"yes": "low"}, "summary": "hm"}
+    for given, missing in (
+        ({"kind": "other"}, "This step needs an artifact of kind 'wr.assessment'. Given: other."),
+        (ready, "This step needs the assessment 'safe', and others were given."),
+    ):
+        assert agent.ack(artifacts=[given])["blockers"][-1]["message"] == missing
+
+
 SCHEMAS: dict[str, dict[str, Any]] = {
     "no type": {"required": ["a"], "properties": {"a": {"minLength": 9}}},
     "an alternative": {"oneOf": [{"type": "object", "required": ["a"], "properties": {"a": {"const": 3}}}]},
@@ -387,3 +487,67 @@ def test_criteria_say_what_to_avoid_and_the_schema_to_match(bench: Bench) -> Non
     assert "- avoid that the output contains 'TODO' (Must not contain TODO)" in agent.text
     assert '- Give a: nothing but JSON that matches {"type":"object","required":["a"]}' in agent.text
     assert "- the output has at least 5 characters" in agent.text
+
+
+NESTED = {
+    "or": [
+        {"type": "contains", "value": "RISK", "message": "Name a risk."},
+        {
+            "and": [
+                {"type": "length", "min": 10, "message": "Be long."},
+                {"type": "regex", "pattern": "^Done", "message": "Begin with Done."},
+            ]
+        },
+    ]
+}
+
+
+def test_an_alternative_of_several_rules_stays_together(bench: Bench) -> None:
+    agent = started(bench, *steps("write", validationCriteria=NESTED))
+    listed = "  - one of:\n    - Name a risk.\n    - all of:\n      - Be long.\n      - Begin with Done."
+    assert listed in agent.text
+    (blocker,) = agent.ack("short")["blockers"]
+    assert "Name a risk.; Be long. and Begin with Done." in blocker["message"]
+    wanted = "contain 'RISK' OR (the output has 5 characters, at least 10 are needed AND the output must"
+    assert wanted in blocker["suggestedFix"]
+    assert agent.ack("long enough, and no more")["kind"] == "blocked"
+    assert agent.ack("Done, and long enough")["kind"] == "ok"
+
+
+def test_what_a_tree_asks_for_is_told_in_full_if_nothing_was_sent(bench: Bench) -> None:
+    agent = started(bench, *steps("write", validationCriteria=NESTED))
+    wanted = "contains 'RISK' OR (the output has at least 10 characters; the output matches /^Done/)"
+    assert wanted in agent.ack()["blockers"][0]["suggestedFix"]
+
+
+def test_a_conditional_criterion_says_when_it_applies(bench: Bench) -> None:
+    condition = {"var": "size", "equals": "large"}
+    rule = {"type": "contains", "value": "tests", "message": "Name the tests.", "condition": condition}
+    agent = started(bench, criteria(rule, {"type": "length", "min": 5, "message": "Be long."}))
+    assert '  - Name the tests. (if size == "large")\n  - Be long.\n' in agent.text
+    assert 'tests\' (if size == "large"); the output has' in agent.ack()["blockers"][0]["suggestedFix"]
+
+
+def test_a_violated_choice_lists_every_legal_value(bench: Bench) -> None:
+    agent = started(bench, VERDICT)
+    verdict = filled(agent.ack("looks fine")["blockers"][0]["example"])
+    (blocker,) = agent.ack(artifacts=[{**verdict, "findings": [{"severity": "Major", "summary": "x"}]}])[
+        "blockers"
+    ]
+    assert '"Major" is not one of "critical", "major", "minor", "nit"' in blocker["message"]
+
+
+def test_a_probe_names_its_capability_and_the_codes_of_a_failure(bench: Bench) -> None:
+    agent = started(bench, capabilities={"web_browsing": "required"})
+    assert '"capability":"web_browsing"' in agent.text
+    assert all(code in agent.text for code in ("tool_missing", "tool_error", "policy_blocked", "unknown"))
+
+
+def test_a_confirmation_that_depends_says_on_what(bench: Bench) -> None:
+    risky = {"var": "risk", "equals": "high"}
+    agent = started(
+        bench, *steps("ship", requireConfirmation=risky), *steps("tell", requireConfirmation=True)
+    )
+    assert 'When done, if risk == "high", ask the user to confirm, and revise it until they do' in agent.text
+    agent.ack("shipped", risk="low")
+    assert "When done, ask the user to confirm, and revise it until they do" in agent.text

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from interlock.core.definition.conditions import Scope
-from interlock.core.definition.prompts import filled, filling
+from interlock.core.definition.prompts import filled, filled_value, filling
 
 SCOPE = Scope({"a": "one", "b": {"c": 2}}, {})
 
@@ -24,3 +24,8 @@ def test_rule_32_a_variable_is_filled_in_where_it_stands_in_braces_of_its_own(
 
 def test_the_values_of_a_text_are_named_once() -> None:
     assert list(filling("{a} {{a}} {b.c} {unset}", SCOPE)) == [("a", "one"), ("b.c", "2")]
+
+
+def test_a_variable_is_filled_into_every_text_of_a_value() -> None:
+    value = {"list": ["{a}", ["{b.c}"]], "number": 3, "text": "{a}"}
+    assert filled_value(value, SCOPE) == {"list": ["one", ["2"]], "number": 3, "text": "one"}

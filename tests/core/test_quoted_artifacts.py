@@ -9,7 +9,18 @@ from msgspec.structs import replace
 
 from interlock.core.definition.conditions import Compare
 from interlock.core.definition.program import Plan
-from interlock.core.definition.workflow import Activity, Contract, Gate, Item, Loop, Option, Step, Workflow
+from interlock.core.definition.prompts import step_prompt
+from interlock.core.definition.workflow import (
+    Activity,
+    Contract,
+    Fragment,
+    Gate,
+    Item,
+    Loop,
+    Option,
+    Step,
+    Workflow,
+)
 from interlock.core.engine.decide import decide
 from interlock.core.engine.evolve import evolved
 from interlock.core.guard.audit import Audit, learned
@@ -59,8 +70,8 @@ class Run:
 
     @property
     def question(self) -> str:
-        assert self.state.open is not None
-        return self.state.open.text
+        assert self.state.visit.open is not None
+        return self.state.visit.open.text
 
 
 def report(verdict: str, **fields: str) -> dict[str, Any]:
@@ -115,9 +126,17 @@ def test_a_condition_goes_by_the_artifact() -> None:
     )
     run = Run(fix, LAST)
     run.ack(report("fail"))
-    assert [frame.iteration for frame in run.state.frames] == [1]
+    assert [frame.iteration for frame in run.state.visit.frames] == [1]
     run.ack(report("pass"))
-    assert run.state.next_key == "step:close"
+    assert run.state.visit.next_key == "step:close"
+
+
+def test_a_part_of_a_prompt_goes_by_the_artifact() -> None:
+    failed = Compare("artifacts.report.verdict", "==", "fail")
+    mend = Step("mend", "Mend", (Fragment("Do."), Fragment("Mend what failed.", failed)))
+    run = Run(VERIFY, mend)
+    run.ack(report("fail"))
+    assert step_prompt(run.plan, run.state, mend) == "Do.\n\nMend what failed."
 
 
 def test_only_what_texts_quote_is_kept() -> None:

@@ -208,6 +208,50 @@ class TestTypes:
         assert story.state.variables == {"size": 3}
 
 
+SIZED = (
+    Variable("size", "string", typed=True, values=("small", "large")),
+    Variable("level", "number", typed=True, values=(1, 2)),
+)
+
+
+class TestValues:
+    @pytest.mark.parametrize(
+        ("name", "sent", "stored"), [("size", "small", "small"), ("level", "2", 2), ("size", None, None)]
+    )
+    def test_a_value_of_a_closed_list_is_taken(self, name: str, sent: Any, stored: Any) -> None:
+        story = given(one_activity(step("send"), step("last"), variables=SIZED)).start().ack(**{name: sent})
+        assert story.state.variables == {name: stored}
+
+    @pytest.mark.parametrize(
+        ("name", "sent"), [("size", "huge"), ("size", "Small"), ("level", 3), ("level", True), ("level", 1.5)]
+    )
+    def test_no_other_value_is(self, name: str, sent: Any) -> None:
+        workflow = one_activity(step("send"), step("last"), variables=SIZED)
+        story = given(workflow).start().ack(**{name: sent})
+        assert story.state.variables == {}
+        assert given(workflow).start(**{name: sent}).state.variables == {}
+
+    def test_the_notice_names_the_legal_values(self) -> None:
+        story = given(one_activity(step("send"), step("last"), variables=SIZED)).start().ack(size="huge")
+        assert """'size' is not taken: it is one of "small" | "large". Send one of these.""" in story.said
+
+    def test_neither_by_an_effect_a_loop_or_a_child(self) -> None:
+        effect = Effect({"size": "{{typed}}"})
+        gate = Gate("g", "G", "Go?", (Option("y", "Y", effect=effect),))
+        story = given(one_activity(gate, step("last"), variables=SIZED)).start(typed="huge")
+        answer(story, "g", "y")
+        assert story.state.variables == {"typed": "huge"}
+        assert "'size' is not taken: the effect of checkpoint 'g'" in story.said
+        loop = Loop("each", "Each", "forEach", (step("do"),), items="parts", item_var="size")
+        story = given(one_activity(loop, variables=SIZED)).start(parts=["small", "huge"])
+        assert story.state.variables["size"] == "small"
+        assert "size" not in story.ack().state.variables
+        story = given(one_activity(step("send"), variables=SIZED)).start()
+        story.when(StartChild("child", "s1"))
+        story.when(ReturnChild("child", "s1", True, {"size": "huge", "level": "1"}))
+        assert story.state.variables == {"level": 1}
+
+
 class TestShown:
     @EVERY
     def test_what_was_shown_stays(self, policy: SurfacePolicy) -> None:
@@ -531,7 +575,7 @@ class TestAskingAgain:
         answer(story, "deploy", "no")
         assert story.state.variables == {"at": PRODUCTION, "approved": False}
         go_on(story, "__terminal__", "send")
-        assert "send" in story.state.done
+        assert "send" in story.state.visit.done
 
     def test_an_open_question_is_put_in_new_words(self) -> None:
         story = begin(one_activity(DEPLOY, step("send")), EXECUTION, at=STAGING)

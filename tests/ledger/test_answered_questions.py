@@ -6,12 +6,19 @@ import pytest
 from msgspec.structs import replace
 
 from interlock.core.run import events as e
-from interlock.ledger.decisions.inbox import AskedQuestion, decide_question, inbox, questions
+from interlock.ledger.decisions.inbox import (
+    AskedQuestion,
+    LocatedQuestion,
+    decide_located,
+    decide_question,
+    inbox,
+    questions,
+)
 from interlock.ledger.errors import LedgerError
 from interlock.ledger.queries.status import find_session, session_status
 from interlock.ledger.runs.whole_session import WholeSession
 from interlock.store.protocol import SessionRow
-from support.attacker import USER, Attacker
+from support.attacker import CLAIMING, EVERY, USER, Attacker, on
 from support.harness import Bench, gate, steps, workflow
 from support.log import logged_events
 
@@ -102,6 +109,36 @@ def test_a_question_that_has_changed_is_refused_with_what_it_is_now(bench: Bench
     assert agent.waiting("deploy") == [asked]
 
 
+def shown_with_position(agent: Attacker) -> LocatedQuestion:
+    """Read the question that waits as a terminal does, together with its position."""
+    (asked,) = agent.waiting("deploy")
+    (located,) = questions(agent.ledger, find_session(agent.ledger, asked.session_id))
+    return located
+
+
+@pytest.mark.parametrize("surface", ["execution", "session"])
+def test_a_question_that_was_answered_while_it_was_on_the_screen_is_refused(
+    bench: Bench, surface: str
+) -> None:
+    agent = asking_in_rounds(bench, surface)
+    agent.reach("deploy", "main")
+    on_screen = shown_with_position(agent)
+    agent.user_decides("deploy", "yes")
+    with pytest.raises(LedgerError) as refused:
+        decide_located(agent.ledger, on_screen, "no", "", "cli")
+    assert refused.value.code == "ALREADY_DECIDED"
+
+
+def test_a_question_that_still_waits_is_answered_although_its_session_has_changed(bench: Bench) -> None:
+    agent = asking_in_rounds(bench)
+    on_screen = shown_with_position(agent)
+    head = find_session(agent.ledger, on_screen.question.session_id).head_index
+    agent.ack()
+    assert find_session(agent.ledger, on_screen.question.session_id).head_index > head
+    assert decide_located(agent.ledger, on_screen, "yes", "", "cli")
+    assert agent.waiting("deploy") == []
+
+
 def test_the_inbox_shows_the_question_as_it_was_recorded(bench: Bench) -> None:
     agent = asking_in_rounds(bench)
     (asked,) = inbox(agent.ledger)
@@ -129,3 +166,25 @@ def test_a_run_waits_for_what_its_own_surface_says(bench: Bench) -> None:
     (run,) = session_status(WholeSession(agent.ledger, session)).runs
     assert (run.pending.kind, run.pending.id) == ("choice", "each")
     assert questions(agent.ledger, session) == []
+
+
+@on(*EVERY)
+def test_a_rejection_is_used_once_and_the_user_is_asked_again(bench: Bench, surface: str) -> None:
+    """Rule 26."""
+    need = {"reason": "needs_user_approval", "question": "May it be deleted?"}
+    bench.write(workflow(*steps("delete", userInput=[need]), *steps("last")))
+    agent = Attacker(bench, surface, USER)
+    agent.start("test.flow", "main")
+
+    def delete() -> None:
+        agent.do("delete")
+        if surface in CLAIMING:
+            agent.go("__terminal__")
+
+    delete()
+    for option in ("reject", "reject", "reject", "approve"):
+        agent.user_decides("delete:needs_user_approval", option)
+        delete()
+        assert agent.has_done("delete") is (option == "approve")
+    answers = logged_events(agent.ledger.store, agent.session_id, "gate_resolved")
+    assert [answer.event.option for answer in answers] == ["reject", "reject", "reject", "approve"]  # type: ignore[union-attr]

@@ -324,15 +324,15 @@ def an_approval(key: str, shown: str, name: str = "ada", **changed: Any) -> e.Ap
 )
 def test_the_guard_judges_every_answer(bench: Bench, changed: Any, broken: str | None) -> None:
     position = Desk(bench, "execution").agent.position
-    assert position.state.open is not None
-    event = an_approval("ship", position.state.open.shown, **changed)
+    assert position.state.visit.open is not None
+    event = an_approval("ship", position.state.visit.open.shown, **changed)
     violation = inspect(position.plan, position.audit, [event])
     assert (violation.invariant if violation is not None else None) == broken
 
 
 def test_the_guard_counts_people_and_seats(bench: Bench) -> None:
     position = Desk(bench, "execution").agent.position
-    opened = position.state.open
+    opened = position.state.visit.open
     assert opened is not None
     one, again = an_approval("ship", opened.shown), an_approval("ship", opened.shown, seat="ben")
     two = an_approval("ship", opened.shown, "ben")
@@ -367,7 +367,7 @@ def test_the_guard_counts_people_and_seats(bench: Bench) -> None:
 
 def test_the_guard_holds_a_question_until_its_time(bench: Bench) -> None:
     position = Desk(bench, "execution").agent.position
-    opened = position.state.open
+    opened = position.state.visit.open
     assert opened is not None
     event = e.QuestionEscalated("ship", "ship", opened.shown, "board", opened.opened_at + 60_000)
     assert inspect(position.plan, position.audit, [event]) is None

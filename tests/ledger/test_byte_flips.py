@@ -49,6 +49,7 @@ def test_a_changed_bit_in_the_structure_of_the_log_hides_no_event(
     assert [flip for flip in flips if flip.outcome not in FINE] == []
 
 
+@pytest.mark.slow
 def test_a_repair_ends_where_a_page_claims_to_hold_more_commits_than_it_does(tmp_path: Path) -> None:
     """What lies behind its last commit is read as commits too, with ids in any order."""
     subject = Subject(tmp_path, "folded")

@@ -130,6 +130,8 @@ def test_a_user_only_dependency_under_policy_user_does_not_believe_the_agent(ben
 def test_a_user_only_dependency_is_a_critical_gap_in_never_stop(bench: Bench) -> None:
     agent = agent_at(bench, ASKS_THE_USER, "never-stop")
     assert agent.ack("done")["pending"]["stepId"] == "last"
+    assert [warning["code"] for warning in agent.last["warnings"]] == ["GAP"]
+    assert "Where is the design?" in agent.last["warnings"][0]["message"]
     assert gaps(agent) == [("critical", "needs_user_artifact")]
 
 
@@ -208,7 +210,10 @@ def test_a_mode_beyond_the_recommendation_is_a_warning_not_a_block(bench: Bench)
     advice = {"recommendedAutonomy": "guided", "recommendedRiskPolicy": "conservative"}
     bench.write(workflow(*steps("first"), recommendedPreferences=advice))
     answer = bench.agent("never-stop").start("test.flow")
-    assert [warning["code"] for warning in answer["warnings"]] == ["MODE_EXCEEDS_RECOMMENDATION"]
+    (warning,) = answer["warnings"]
+    assert warning["code"] == "MODE_EXCEEDS_RECOMMENDATION"
+    assert warning["message"].endswith("recommended: guided, conservative.")
+    assert answer["preferences"]["autonomy"] == "full_auto_never_stop"
 
 
 def test_no_tool_changes_the_mode(bench: Bench) -> None:
@@ -226,7 +231,11 @@ def test_no_tool_changes_the_mode(bench: Bench) -> None:
 
 def test_full_auto_says_so_in_the_prompt(bench: Bench) -> None:
     bench.write(workflow(*steps("first")))
-    assert "Full-auto" in bench.agent("stop").start("test.flow")["pending"]["prompt"]
+    for mode in ("stop", "never-stop"):
+        prompt = bench.agent(mode).start("test.flow")["pending"]["prompt"]
+        assert (
+            "resolve questions from context and by stated assumptions; write both into your notes" in prompt
+        )
     assert "Full-auto" not in bench.agent("guided").start("test.flow")["pending"]["prompt"]
 
 
@@ -296,8 +305,9 @@ def test_rule_29_what_the_user_loosens_reaches_no_earlier_node(bench: Bench) -> 
     agent.ack("done")
     tip = agent.ack("done")
     assert set_session_mode(agent.ledger, first["session"]["sessionId"], PRESETS["never-stop"], "cli") == 1
-    assert agent.look(tip)["preferences"]["autonomy"] == "full_auto_never_stop"
     assert agent.look(first)["preferences"]["autonomy"] == "guided"
+    assert agent.look(tip)["preferences"]["autonomy"] == "full_auto_never_stop"
+    assert agent.ack("done")["preferences"]["autonomy"] == "full_auto_never_stop", "and its descendants"
 
 
 def test_rule_29_the_mode_of_a_process_tightens_its_own_calls_and_no_others(bench: Bench) -> None:
@@ -311,3 +321,30 @@ def test_rule_29_the_mode_of_a_process_tightens_its_own_calls_and_no_others(benc
     assert careful.decide("left")["preferences"]["autonomy"] == "guided"
     assert loose.look(careful.last)["preferences"]["autonomy"] == "full_auto_never_stop"
     assert modes_of(loose, started["session"]["sessionId"]) == [("never-stop", 1)]
+
+
+ASKING = {
+    "userInput": [
+        {"reason": "needs_user_artifact", "key": "design", "question": "Where is the design?"},
+        {"reason": "needs_user_choice", "key": "colour", "question": "Which colour?"},
+    ]
+}
+
+
+def test_a_step_says_what_the_mode_asks_the_user_and_what_it_assumes(bench: Bench) -> None:
+    """Rule 28: outside guided a choice is assumed; nothing else is, unless the mode never stops."""
+    bench.write(workflow(*steps("draw", **ASKING), gate("ship", "yes", message="Ship {{colour}}?")))
+    guided, stop, never = (bench.agent(mode).start("test.flow")["pending"]["prompt"] for mode in PRESETS)
+    assert (
+        "Only the user can answer this, before the work:\n- Where is the design?\n- Which colour?" in guided
+    )
+    assert "Only the user can answer this, before the work:\n- Where is the design?\n\n" in stop
+    assert "state what you assume:\n- Which colour?" in stop
+    assert "Full-auto: resolve all other questions" in stop
+    assert "context.design, the user's answer" in stop
+    assert "context.colour, what you assume" in stop
+    assert "state what you assume:\n- Where is the design?\n- Which colour?" in never
+    assert "the user's answer" not in never
+    assert "Full-auto: resolve questions" in never
+    assert "Then the user is asked 'Ship'" in stop
+    assert "Then comes the question 'Ship', which shows `colour`." in never

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from interlock.ledger.errors import LedgerError
-from interlock.ledger.queries.status import Notes, notes_of
+from interlock.ledger.queries.status import Notes, find_session, notes_of, recent_references
+from support.authored import write
 from support.harness import Agent, Bench, FormAnswer, gate, steps, workflow
 from support.navigation_client import opened
 
@@ -153,3 +154,37 @@ def test_an_attempt_with_an_earlier_token_is_made_where_the_run_has_kept_variabl
     assert moved["stateToken"] != before["stateToken"]
     entries = agent.look(moved)["recap"]["entries"]
     assert [entry["notes"] for entry in entries] == ["done", "an early attempt", "a late attempt"]
+
+
+HEAD = """
+id: clauses
+version: 1.0.0
+title: Clauses
+initialActivity: first
+"""
+PASSED_OVER = """
+id: first
+version: 1.0.0
+name: First
+steps:
+  - { id: look, name: Look, description: Look., required: false }
+  - { id: work, name: Work, description: Work. }
+  - { id: polish, name: Polish, description: Polish., required: false }
+checkpoints:
+  - id: ship
+    name: Ship
+    message: Ship it?
+    options: [{ id: "yes", label: "Yes" }, { id: "no", label: "No" }]
+"""
+
+
+def test_notes_belong_to_what_was_closed_also_past_optional_steps(bench: Bench) -> None:
+    client = opened(bench)
+    write(bench.workflows, {"clauses/workflow.yaml": HEAD, "clauses/activities/00-first.yaml": PASSED_OVER})
+    client.start("clauses")
+    client.done("work", output={"notesMarkdown": "worked"})
+    client.respond("yes", "ship", output={"notesMarkdown": "asked"})
+    client.go("__terminal__", output={"notesMarkdown": "left"})
+    (session,) = recent_references(bench.ledger(), 2)
+    noted = notes_of(bench.ledger(), find_session(bench.ledger(), session))
+    assert steps_noted(noted) == [("work", "worked"), ("ship", "asked"), ("first", "left")]

@@ -146,3 +146,21 @@ def test_a_question_that_answers_itself_is_shown_with_its_default_and_its_time(
     position = agent.ledger.position(question.session_id, question.node)
     show_question(question, substance_of(agent.ledger, position, question))
     assert f"Without an answer: later, from {clock(question.default_at)} on." in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(("handed_in", "shown"), [(20, 20), (21, 20)])
+def test_a_question_comes_with_the_report_before_it_and_says_if_there_is_more(
+    bench: Bench, handed_in: int, shown: int
+) -> None:
+    bench.write(workflow(*steps("write"), *steps("publish", userInput=[CHANNEL])))
+    agent = bench.agent()
+    agent.start("test.flow")
+    notes = "Written.\n" * 400
+    agent.ack(notes, artifacts=[{"kind": "page", "number": number} for number in range(handed_in)])
+    agent.ack()
+    (question,) = inbox(agent.ledger)
+    position = agent.ledger.position(question.session_id, question.node)
+    substance = substance_of(agent.ledger, position, question)
+    assert substance.handed_in is not None
+    assert substance.handed_in.notes == (notes,)
+    assert (len(substance.handed_in.artifacts), substance.shortened) == (shown, shown < handed_in)

@@ -7,6 +7,11 @@ import pytest
 from tools.search.put_back import EXCEPTIONS, PutBack, probe, put_back
 
 
+@pytest.mark.parametrize("case", EXCEPTIONS, ids=lambda case: case.name)
+def test_it_still_fits_its_module(case: PutBack) -> None:
+    assert case.source()
+
+
 @pytest.mark.slow
 @pytest.mark.proof
 @pytest.mark.parametrize("case", EXCEPTIONS, ids=lambda case: case.name)

@@ -205,11 +205,12 @@ def _move(offer: Payload) -> bool:
     return not offer["action"].startswith(("get_", "nav_", "abandon"))
 
 
-def events(bench: Bench, kind: str) -> list[Payload]:
+def events(bench: Bench, *kinds: str) -> list[Payload]:
+    """The events of every session, of these kinds or of all."""
     store = bench.ledger().store
     with store.reading() as reader:
         sessions = [session.session_id for session in reader.sessions(SessionFilter())]
-    rows = [row for session_id in sessions for row in logged_events(store, session_id, kind)]
+    rows = [row for session_id in sessions for row in logged_events(store, session_id, *kinds)]
     return [json.loads(msgspec.json.encode(row.event)) for row in rows]
 
 

@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from typing import Any, cast
 
+from interlock.core.definition.program import NOT_HANDED_IN
 from interlock.ledger.decisions.inbox import WaitingQuestion, decide_question, inbox
 from interlock.ledger.decisions.substance import REPORT
 from interlock.ledger.errors import LedgerError
@@ -13,7 +14,7 @@ from interlock.ledger.ledger import Ledger
 from interlock.surfaces.call import Elicit, Form, FormAnswer
 
 ANSWERS = ("yes", '["yes"]', "1", '{"name": "one"}', "true", "provided")  # to a question without options
-HOLE = re.compile(r"\[unset: |\{\{")
+HOLE = re.compile(rf"\[unset: |\{{\{{|{NOT_HANDED_IN}")
 
 
 class Person:

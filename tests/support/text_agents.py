@@ -181,6 +181,9 @@ class TextAgent(ABC):
 class ExecutionTextAgent(TextAgent):
     """Reads tokens, blocks, examples and questions from the text of the execution surface."""
 
+    def __init__(self, *given: Any, **more: Any) -> None:
+        super().__init__(*given, **more)
+
     def begin(self) -> str:
         return self.call("start_workflow", workflowId=self.workflow_id, context=self.inputs)
 
@@ -226,6 +229,9 @@ class ExecutionTextAgent(TextAgent):
 class NavigationTextAgent(TextAgent):
     """Takes the first required action of the JSON text, with what it says that it needs."""
 
+    def __init__(self, *given: Any, **more: Any) -> None:
+        super().__init__(*given, **more)
+
     def begin(self) -> str:
         return self.call("nav_start", workflow_id=self.workflow_id, initial_variables=self.inputs)
 
@@ -251,8 +257,8 @@ class NavigationTextAgent(TextAgent):
         """Return the parameters of an offered action: its own, and what it says that it needs."""
         given = {name: value for name, value in action.items() if name == "action" or name.endswith("_id")}
         where = str(given)
-        round_text = (body["position"]["loop"] or {}).get("round", "")
-        told = f"{action.get('description', '')}\n\n{round_text}"
+        loop, described = body["position"]["loop"] or {}, action.get("description", "")
+        told = f"{described}\n\n{loop.get('round', '')}"
         variables = self.decisive(told, where) if action["action"] == "complete_step" else {}
         if "example" in action:
             variables.update(self.filled(action["example"], where))
@@ -269,7 +275,7 @@ class NavigationTextAgent(TextAgent):
             given["option_id"] = self.rotate(action["options"], where)
         if "loop_items" in action:
             given["loop_items"] = ["one"]
-        told = f"{json.dumps(action.get('needs', ''))[:2000]} {action.get('description', '')[:2000]}"
+        told = f"{json.dumps(action.get('needs', ''))[:2000]} {described[:2000]}"
         output = {"notesMarkdown": WORDY * 4 + told, "artifacts": artifacts}
         return {"state": body["state"], **given, "variables": variables or None, "output": output}
 
@@ -290,7 +296,7 @@ class ActivityTextAgent(TextAgent):
         super().__init__(*given, **more)
         self.token = ""
         self.visit = Visit()
-        self.read: dict[str, str] = {}  # activities, by their digests
+        self.read: dict[str, Any] = {}  # activities, by their digests
 
     def forget(self) -> None:
         self.token, self.visit, self.read = "", Visit(), {}
@@ -387,7 +393,11 @@ class ActivityTextAgent(TextAgent):
 
     def take_due(self, told: str) -> bool:
         """Do the steps of a round that a text says is due; say whether it does."""
-        due = re.search(r"Do its steps and send them in step_manifest: ([\w, -]+)\.", told)
+        due = re.search(
+            r"(?:Do its steps and send them in|Do the steps of this one, and say in) step_manifest"
+            r"(?: what came of it)?: ([\w, -]+)\.",
+            told,
+        )
         if due is not None:
             self.visit.again += [self.another_round(step) for step in due[1].split(", ")]
         return due is not None
@@ -494,7 +504,7 @@ class GatedTextAgent(ActivityTextAgent):
     def go_on(self, text: str) -> str:
         self.read_token(text)
         if gate := re.search(
-            r"^Next: Call respond_checkpoint with checkpoint_id: ([\w.-]+)\.$", text, re.MULTILINE
+            r"^Next: Call respond_checkpoint with checkpoint_id: ([\w.-]+)\.(?: |$)", text, re.MULTILINE
         ):
             return self._answer(gate[1], {})
         if "\nNext: Go on with the activity." in text:
@@ -520,6 +530,9 @@ class GatedTextAgent(ActivityTextAgent):
         """Answer one pending checkpoint; with none left, leave by the expected exit."""
         if "pending_checkpoints" in body:
             self.visit = Visit()
+            if body.get("unchanged"):
+                body = {**self.read[body["digest"]], **body}
+            self.read[body["digest"]] = body
             self.take_in(body)
             self.take_missing(self.missing)
             self.take_requirements(self.missing)

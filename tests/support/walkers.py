@@ -49,8 +49,8 @@ OF_TYPE: dict[str, Any] = {
 
 
 def value_for(name: str, workflow: Workflow, shape: Any = None) -> Any:
-    """Return a value of the shape that was shown, or of the declared type; else by the sound of the name."""
-    if isinstance(shape, (dict, list)):
+    """Return a value of the shape or list that was shown, or of the declared type; else by its name."""
+    if isinstance(shape, (dict, list)) or " | " in str(shape):
         return filled(shape)
     kind = next((variable.type for variable in workflow.variables if variable.name == name), None)
     if kind is not None:

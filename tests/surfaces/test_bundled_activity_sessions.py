@@ -17,6 +17,7 @@ from interlock.core.engine.decide import outcome_of
 from interlock.core.engine.evolve import evolved
 from interlock.core.run import events as e
 from interlock.core.run.commands import (
+    Claim,
     Command,
     EnterActivity,
     OpenCheckpoint,
@@ -26,14 +27,16 @@ from interlock.core.run.commands import (
     Terms,
 )
 from interlock.core.run.outcomes import Code, Decided, Refusal
+from interlock.core.run.output import Output
 from interlock.core.run.preferences import Preferences
 from interlock.core.run.state import RunState
 from interlock.core.run.surface_policy import GATED, SESSION
 from interlock.core.values import Variables
 from interlock.core.variables.typed_values import sample
+from support.harness import compile_cache
 
 TERMS = Terms(min_response_ms=0)
-LIBRARY = Library([BUNDLED])
+LIBRARY = Library([BUNDLED], compile_cache())
 TASKS = [{"title": "a", "done_when": "x"}, {"title": "b", "done_when": "y"}]
 PACKAGES = [{"name": "one"}, {"name": "two"}]
 
@@ -106,6 +109,13 @@ def legs(stages: Sequence[Stage]) -> Iterator[tuple[Stage, str]]:
     return zip(stages, [*(stage.activity for stage in stages[1:]), "__terminal__"], strict=True)
 
 
+def reports(plan: Plan, state: RunState) -> tuple[Claim, ...]:
+    """Return what a manifest says of every step of the current activity."""
+    activity = plan.workflow.activity(state.activity)
+    assert activity is not None
+    return tuple(Claim(step.id, Output("Done as it says.")) for step in activity.steps())
+
+
 class Session:
     """A worker and an orchestrator who share a state."""
 
@@ -123,7 +133,8 @@ class Session:
 
     def leave(self, target: str, produced: Mapping[str, Any]) -> str | None:
         """Ask for the next activity; name the gate that refuses it. What was sent is kept (rule 19)."""
-        command = EnterActivity(SESSION, 0, TERMS, target, variables=produced)
+        claims = reports(self.plan, self.state)
+        command = EnterActivity(SESSION, 0, TERMS, target, claims, variables=produced)
         outcome = outcome_of(self.plan, self.state, command)
         while isinstance(outcome, Refusal) and outcome.code is Code.INPUT_REQUIRED:
             command, outcome = self.whole(command, outcome)
@@ -165,7 +176,7 @@ def test_a_session_is_walked_gate_by_gate_to_its_end(name: str) -> None:
         session.run(stage, target)
     assert session.state.status == "complete"
     assert session.answered == [gate for stage in stages for gate, _ in stage.answers]
-    assert set(session.state.completed) == {stage.activity for stage in stages}
+    assert set(session.state.route.completed) == {stage.activity for stage in stages}
 
 
 def test_a_session_follows_the_answer_that_leads_elsewhere() -> None:
@@ -174,7 +185,7 @@ def test_a_session_follows_the_answer_that_leads_elsewhere() -> None:
     known = {"issue_ref": "1", "open_questions": [], "complexity": "normal", "scope": "small"}
     session.ask("confirm-scope", "correct", **known)
     assert session.leave("understand-issue", {}) is None
-    assert (session.state.visit, session.state.answers) == (2, {})
+    assert (session.state.visit.number, session.state.visit.answers) == (2, {})
     session.ask("confirm-scope", "drop")
     assert session.leave("__terminal__", {}) is None
     assert session.state.variables["outcome"] == "abandoned"
@@ -197,7 +208,7 @@ class Gated:
         """Answer each checkpoint where it stands, and leave."""
         self.state = evolved(self.state, [e.ContextSet(stage.produced)])
         answers = dict(stage.answers)
-        leave = EnterActivity(GATED, 9, TERMS, target)
+        leave = EnterActivity(GATED, 9, TERMS, target, reports(self.plan, self.state))
         while isinstance(held := outcome_of(self.plan, self.state, leave), Refusal):
             self.state = evolved(self.state, held.kept)
             if held.code is Code.INPUT_REQUIRED:
@@ -217,7 +228,7 @@ def test_at_the_gated_surface_each_checkpoint_is_answered_where_it_stands(name: 
     for stage, target in legs(stages):
         gated.run(stage, target)
     assert gated.state.status == "complete"
-    assert set(gated.state.completed) == {stage.activity for stage in stages}
+    assert set(gated.state.route.completed) == {stage.activity for stage in stages}
 
 
 @pytest.mark.parametrize(

@@ -132,7 +132,7 @@ def test_e9_joining_says_who_joined_and_warns_of_nothing(bench: Bench) -> None:
 def test_e9_the_variables_can_be_seen(bench: Bench) -> None:
     agent = worker(bench)
     shown = agent.tell("get_workflow_status").body["context"]
-    assert (shown["number"], shown["branch"]) == ("7", "main")
+    assert (shown["number"], shown["branch"]) == (7, "main")
 
 
 def test_e9_gated_shows_the_variables_to_whoever_joins(bench: Bench) -> None:

@@ -55,3 +55,10 @@ def test_navigation_tells_the_rules_of_the_workflow_at_the_start(bench: Bench) -
     agent = agent_of(bench, "navigation", Terms())
     assert json.loads(agent.begin())["rules"] == ["Stay calm."]
     assert "Stay calm." in agent.remember()
+
+
+def test_a_step_that_sends_nothing_is_not_told_to_send_it(bench: Bench) -> None:
+    bench.write(workflow(*steps("look", notesOptional=True), *steps("tell")))
+    agent = bench.agent()
+    agent.start("test.flow")
+    assert "\nThen continue_workflow with:\nstateToken: " in agent.text

@@ -29,7 +29,7 @@ def test_execution_asks_for_it_and_blocks(flow: Bench) -> None:
     agent = flow.agent()
     agent.start("test.flow")
     agent.ack("seen")
-    assert "Nobody has set 'deep': without that, activity 'main' ends past step 'dig'." in agent.text
+    assert "Nobody has set 'deep': without that, the workflow ends past step 'dig'." in agent.text
     assert 'Send in context: {"deep":"<true | false>"}' in agent.text
     blocked = agent.ack("seen")
     assert [blocker["example"] for blocker in blocked["blockers"]] == [SHAPE]

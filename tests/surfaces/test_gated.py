@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import msgspec
 import pytest
 
+from interlock import __version__
 from support.harness import Bench, workflow
 from support.harness import steps as plain_steps
-from support.session_agents import LEAD, PATIENT, SessionAgent, gated, manifest, session, write_flow
-
-TOOLS = [
-    *("discover", "list_workflows", "health_check", "start_session"),
-    *("get_workflow", "next_activity", "get_checkpoint", "respond_checkpoint"),
-    *("get_skills", "get_skill", "get_resource", "get_trace"),
-]
+from support.session_agents import (
+    FLOW,
+    HEAD,
+    LEAD,
+    PATIENT,
+    SessionAgent,
+    gated,
+    manifest,
+    session,
+    write_flow,
+)
 
 
 def enter_gather(bench: Bench, **more: object) -> SessionAgent:
@@ -24,21 +31,11 @@ def enter_gather(bench: Bench, **more: object) -> SessionAgent:
     return agent
 
 
-def test_it_has_the_tools_of_its_document(bench: Bench) -> None:
-    tools = gated(bench).surface.tools
-    assert sorted(tools) == sorted(TOOLS)
-    listed = [
-        {"name": t.name, "description": t.description, "inputSchema": t.argument_schema()}
-        for t in tools.values()
-    ]
-    assert len(msgspec.json.encode(listed)) <= 8000
-
-
 def test_discover_lists_workflows_and_the_way_in(bench: Bench) -> None:
     write_flow(bench)
     agent = gated(bench)
     body = agent.call("discover").body
-    assert body["server"] == "interlock"
+    assert (body["server"], body["version"]) == ("interlock", agent.call("health_check").body["version"])
     assert {"id": "flow", "title": "Flow"} in body["available_workflows"]
     assert "meta" in [entry["id"] for entry in body["available_workflows"]]
     assert "respond_checkpoint" in body["discovery"]
@@ -113,7 +110,7 @@ def test_an_agent_that_takes_up_a_session_is_told_what_to_do_next(bench: Bench) 
     joined = agent.call("start_session", workflow_id="flow", session_token=agent.token).body
     assert joined["next_action"] == (
         "Call next_activity with activity_id 'gather' to read the activity again, and do its steps. "
-        "Before you leave it: Call respond_checkpoint with checkpoint_id: scope."
+        "Before you leave it: Call respond_checkpoint with checkpoint_id: scope. Ask the user for the option."
     )
 
 
@@ -163,25 +160,22 @@ def test_a_checkpoint_of_another_activity_is_not_pending_here(bench: Bench) -> N
     )
 
 
-def test_a_blocking_checkpoint_does_not_advance_by_itself(bench: Bench) -> None:
-    items = [
-        {
-            "type": "gate",
-            "id": "hold",
-            "name": "Hold",
-            "message": "Hold?",
-            "blocking": True,
-            "defaultOption": "on",
-            "autoAdvanceMs": 10,
-            "options": [{"id": "on", "label": "On"}],
-        },
-        *plain_steps("one"),
-    ]
-    bench.write(workflow(*items))
-    agent = gated(bench)
-    agent.call("start_session", workflow_id="test.flow")
-    assert agent.go("main").body["pending_checkpoints"] == ["hold"]
-    answer = agent.tell("respond_checkpoint", checkpoint_id="hold", auto_advance=True)
+@pytest.mark.parametrize("surface", [session, gated])
+def test_a_blocking_checkpoint_does_not_advance_by_itself(
+    bench: Bench, surface: Callable[[Bench], SessionAgent]
+) -> None:
+    hold = {"type": "gate", "id": "hold", "name": "Hold", "message": "Hold?", "blocking": True}
+    timed = {"defaultOption": "on", "autoAdvanceMs": 10, "options": [{"id": "on", "label": "On"}]}
+    bench.write(workflow({**hold, **timed}, *plain_steps("one")))
+    agent = surface(bench)
+    agent.call("start_session", workflow_id="test.flow", agent_id="a")
+    entered = agent.go("main")
+    if surface is session:
+        agent.tell("yield_checkpoint", checkpoint_id="hold")
+        answer = agent.tell("respond_checkpoint", auto_advance=True)
+    else:
+        assert entered.body["pending_checkpoints"] == ["hold"]
+        answer = agent.tell("respond_checkpoint", checkpoint_id="hold", auto_advance=True)
     assert answer.fields["message"] == (
         "Cannot auto-advance blocking checkpoint 'hold'. "
         "Blocking checkpoints require an explicit option_id from the user."
@@ -190,8 +184,9 @@ def test_a_blocking_checkpoint_does_not_advance_by_itself(bench: Bench) -> None:
 
 def test_the_minimum_time_counts_from_the_entry_for_all_pending(bench: Bench) -> None:
     agent = enter_gather(bench, terms=PATIENT)
-    assert agent.tell("respond_checkpoint", checkpoint_id="scope", option_id="yes").code == "TOO_FAST"
-    bench.clock.pass_seconds(3)
+    for seconds in (2.9, 0.1):
+        assert agent.tell("respond_checkpoint", checkpoint_id="scope", option_id="yes").code == "TOO_FAST"
+        bench.clock.pass_seconds(seconds)
     for gate, option in (("scope", "yes"), ("danger", "go")):
         assert not agent.tell("respond_checkpoint", checkpoint_id=gate, option_id=option).error
 
@@ -203,7 +198,10 @@ def test_a_checkpoint_in_a_loop_is_answered_in_each_of_its_rounds(bench: Bench) 
     agent.go("build", variables={"parts": ["a", "b", "c"]})
     for _ in range(3):
         assert agent.go("finish").fields["pending"] == ["fit"]
-        bench.clock.pass_seconds(30)
+        bench.clock.pass_seconds(29)
+        early = agent.tell("respond_checkpoint", checkpoint_id="fit", auto_advance=True)
+        assert early.code == "TIMER_RUNNING"
+        bench.clock.pass_seconds(1)
         answer = agent.tell("respond_checkpoint", checkpoint_id="fit", auto_advance=True)
         assert answer.body["resolved_option"] == "fits"
     assert agent.go("finish").body["transitions"] == [{"to": "__terminal__", "isDefault": True}]
@@ -229,6 +227,24 @@ def test_an_inherited_session_keeps_what_is_pending(bench: Bench) -> None:
     assert fresh.go("build").fields["pending"] == ["scope", "danger"]
 
 
+def test_an_activity_that_the_agent_has_read_is_named_when_it_is_entered_again(bench: Bench) -> None:
+    agent = enter_gather(bench)
+    first = agent.go("gather").body
+    agent.tell("respond_checkpoint", checkpoint_id="scope", option_id="redo")
+    again = agent.go("gather").body
+    assert (again["id"], again["digest"], again["unchanged"]) == ("gather", first["digest"], True)
+    assert "steps" not in again
+    assert again["pending_checkpoints"] == ["scope", "danger"]
+    assert agent.go("gather").body["steps"] == first["steps"]
+
+
+def test_who_joins_is_sent_an_activity_whole(bench: Bench) -> None:
+    agent = enter_gather(bench)
+    agent.call("start_session", workflow_id="flow", session_token=agent.token)
+    agent.tell("respond_checkpoint", checkpoint_id="scope", option_id="redo")
+    assert "steps" in agent.go("gather").body
+
+
 def test_a_skill_is_an_object_with_references_to_its_resources(bench: Bench) -> None:
     agent = enter_gather(bench)
     skill = agent.tell("get_skills").body["skills"]["lead"]
@@ -244,9 +260,12 @@ def test_a_skill_is_an_object_with_references_to_its_resources(bench: Bench) -> 
 
 
 def test_a_resource_comes_with_index_id_version_and_content(bench: Bench) -> None:
-    body = enter_gather(bench).tell("get_resource", resource_index="00").body["resource"]
+    agent = enter_gather(bench)
+    body = agent.tell("get_resource", resource_index="00").body["resource"]
     assert (body["index"], body["id"], body["version"]) == ("00", "guide", "3.0.0")
     assert body["content"].startswith("# Guide")
+    named = agent.tell("get_resource", resource_index="meta/00").body["resource"]
+    assert (named["index"], named["id"]) == ("meta/00", "bootstrap")
 
 
 @pytest.mark.parametrize("summary", [True, False])
@@ -362,3 +381,109 @@ def test_a_question_of_another_activity_is_not_asked_again_by_reading_it(bench: 
     answer = agent.tell("get_checkpoint", activity_id="gather", checkpoint_id="scope", reask={"goal": "cake"})
     assert (answer.code, answer.fields["variables"]) == ("REASK_IMPOSSIBLE", ["goal"])
     assert "next_activity" in answer.text
+
+
+def test_the_definition_of_any_checkpoint_is_read(bench: Bench) -> None:
+    agent = enter_gather(bench)
+    before = agent.tell("get_checkpoint", activity_id="gather", checkpoint_id="scope").body["checkpoint"]
+    assert before["not_reached"].startswith("Steps stand before this checkpoint")
+    assert before["message"] == "Is «it» the goal?"
+    assert [option["label"] for option in before["options"]] == ["Yes", "Skip the building", "Once more"]
+    assert [option.get("effect") for option in before["options"]] == [
+        {"setVariable": {"verdict": "agreed"}},
+        {"transitionTo": "finish"},
+        {"transitionTo": "gather"},
+    ]
+    other = agent.tell("get_checkpoint", activity_id="build", checkpoint_id="fit").body["checkpoint"]
+    timing = {name: other[name] for name in ("blocking", "defaultOption", "autoAdvanceMs")}
+    assert timing == {"blocking": False, "defaultOption": "fits", "autoAdvanceMs": 30000}
+    assert other["not_reached"].startswith("It is not of the current activity")
+
+
+@pytest.mark.parametrize(
+    ("activity", "checkpoint", "code", "known"),
+    [
+        ("nowhere", "scope", "ACTIVITY_NOT_FOUND", "gather, build, finish"),
+        ("gather", "fit", "CHECKPOINT_NOT_FOUND", "scope, danger"),
+        ("finish", "fit", "CHECKPOINT_NOT_FOUND", "It has no checkpoints."),
+    ],
+)
+def test_a_checkpoint_that_there_is_not_is_named(
+    bench: Bench, activity: str, checkpoint: str, code: str, known: str
+) -> None:
+    agent = enter_gather(bench)
+    refused = agent.tell("get_checkpoint", activity_id=activity, checkpoint_id=checkpoint)
+    assert (refused.error, refused.code) == (True, code)
+    assert known in refused.fields["next"]
+
+
+@pytest.mark.parametrize(
+    ("surface", "tool", "arguments"),
+    [
+        (session, "next_activity", {"activity_id": "__terminal__"}),
+        (session, "yield_checkpoint", {"checkpoint_id": "scope"}),
+        (gated, "next_activity", {"activity_id": "__terminal__"}),
+        (gated, "respond_checkpoint", {"checkpoint_id": "scope", "option_id": "small"}),
+    ],
+)
+def test_a_call_before_the_first_activity_is_told_which_it_is(
+    bench: Bench, surface: Callable[[Bench], SessionAgent], tool: str, arguments: dict[str, str]
+) -> None:
+    write_flow(bench)
+    agent = surface(bench)
+    starting = {"agent_id": "a"} if surface is session else {}
+    agent.call("start_session", workflow_id="flow", **starting)
+    refused = agent.tell(tool, **arguments)
+    assert refused.code == "NO_ACTIVITY"
+    assert refused.fields["next"] == "Call next_activity with activity_id 'gather'."
+
+
+def test_the_skill_of_a_step_needs_an_activity(bench: Bench) -> None:
+    write_flow(bench)
+    agent = gated(bench)
+    agent.call("start_session", workflow_id="flow")
+    assert agent.tell("get_skill", step_id="look").code == "NO_ACTIVITY"
+    agent.go("gather")
+    assert agent.tell("get_skill", step_id="look").body["skill"]["id"] == "looking"
+
+
+@pytest.mark.parametrize(
+    ("answer", "text"),
+    [
+        ({}, "Exactly one of option_id, auto_advance, or condition_not_met must be provided."),
+        (
+            {"option_id": "yes", "condition_not_met": True},
+            "Exactly one of option_id, auto_advance, or condition_not_met must be provided.",
+        ),
+        ({"option_id": "no"}, "Invalid option 'no' for checkpoint 'scope'. Valid options: [yes, skip, redo]"),
+        (
+            {"condition_not_met": True},
+            "Cannot dismiss checkpoint 'scope': it has no condition field. "
+            "Only conditional checkpoints can be dismissed with condition_not_met.",
+        ),
+    ],
+)
+def test_an_answer_that_cannot_count_leaves_the_checkpoint_pending(
+    bench: Bench, answer: dict[str, object], text: str
+) -> None:
+    agent = enter_gather(bench)
+    refused = agent.tell("respond_checkpoint", checkpoint_id="scope", **answer)
+    assert (refused.error, refused.fields["message"]) == (True, text)
+    assert agent.go("build").fields["pending"] == ["scope", "danger"]
+
+
+def test_the_tools_without_a_token_and_the_summary_have_what_the_document_lists(bench: Bench) -> None:
+    roles = "executionModel:\n  roles[1]{id,description}:\n    worker,Works\n"
+    write_flow(bench, {**FLOW, "flow/workflow.toon": HEAD + roles})
+    agent = gated(bench)
+    health = agent.call("health_check").body
+    assert (health["status"], health["version"]) == ("healthy", __version__)
+    assert health["workflows_available"] == len(agent.call("discover").body["available_workflows"])
+    assert health["uptime_seconds"] >= 0
+    agent.call("start_session", workflow_id="flow")
+    summary = agent.tell("get_workflow").body
+    assert summary["rules"] == ["Be brief."]
+    assert [variable["name"] for variable in summary["variables"]] == ["goal", "parts", "risky", "verdict"]
+    assert summary["executionModel"] == {"roles": [{"id": "worker", "description": "Works"}]}
+    assert summary["initialActivity"] == "gather"
+    assert summary["activities"][0] == {"id": "gather", "name": "Gather", "required": True}

@@ -10,7 +10,7 @@ import pytest
 from interlock.authoring.library import BUNDLED, Library, Loaded
 from interlock.surfaces.shared.documents import Documents
 from interlock.surfaces.shared.marked_texts import for_surface
-from support.harness import STATEFUL, Bench
+from support.harness import STATEFUL, Bench, compile_cache
 
 READERS = ("session", "gated", "navigation")
 ONE_SURFACE_ONLY = {
@@ -25,7 +25,7 @@ ONE_SURFACE_ONLY = {
 
 def texts(surface: str) -> Iterator[tuple[str, str]]:
     """Yield the bundled texts as a surface reads them, without those about another one."""
-    library = Library([BUNDLED])
+    library = Library([BUNDLED], compile_cache())
     loaded = library.load("meta")
     assert isinstance(loaded, Loaded)
     documents = Documents.of(loaded, library, surface)

@@ -30,7 +30,7 @@ def test_the_response_is_the_documents(client: NavigationClient) -> None:
         "step": {"id": "analyze", "index": 0, "name": "Analyze"},
         "loop": None,
     }
-    assert first["message"] == "Started workflow 'Build' at activity 'plan'"
+    assert (first["success"], first["message"]) == (True, "Started workflow 'Build' at activity 'plan'")
     assert first["availableActions"]["required"][0]["description"].startswith("Look at it.")
     assert first["checkpoint"] is None
     assert first["state"].startswith("v1.gzB64.H4sIAAAA")
@@ -293,28 +293,62 @@ def test_a_refusal_has_its_code_and_changes_nothing(
     assert listed(client.situation()) == listed(before)
 
 
+def test_parameters_of_other_actions_are_said_to_be_unread(client: NavigationClient) -> None:
+    client.start()
+    done = client.done("analyze", option_id="yes", checkpoint_id="approve", note="go")
+    unread = "Not read by complete_step: checkpoint_id, option_id, note."
+    assert [(warning["code"], warning["message"]) for warning in done["warnings"]] == [
+        ("ARGUMENTS_IGNORED", unread)
+    ]
+    assert done["checkpoint"]["id"] == "approve"
+    assert "warnings" not in client.respond("yes", note="go")
+
+
+def test_a_checkpoint_that_is_not_reached_is_not_called_pending(client: NavigationClient) -> None:
+    client.start()
+    early = client.respond("yes", "approve")["error"]
+    assert early["code"] == "CHECKPOINT_NOT_ACTIVE"
+    assert early["message"] == "Checkpoint 'approve' is not reached yet: other things come before it."
+
+
 def test_an_unknown_option_is_refused(client: NavigationClient) -> None:
     client.start()
     client.done("analyze")
     assert client.respond("perhaps")["error"]["code"] == "OPTION_NOT_FOUND"
 
 
-@pytest.mark.parametrize("action", ["complete_step", "respond_to_checkpoint", "transition", "advance_loop"])
-def test_a_missing_parameter_is_an_error_of_the_call(client: NavigationClient, action: str) -> None:
+@pytest.mark.parametrize(
+    ("action", "missing"),
+    [
+        ("complete_step", "step_id"),
+        ("respond_to_checkpoint", "checkpoint_id and option_id"),
+        ("transition", "activity_id"),
+        ("advance_loop", "loop_id"),
+    ],
+)
+def test_a_missing_parameter_is_an_error_of_the_call(
+    client: NavigationClient, action: str, missing: str
+) -> None:
     client.start()
     answer = client.act(action)
     assert answer["_error"]
     assert answer["error"]["code"] == "MISSING_PARAMETER"
+    assert answer["error"]["message"] == f"{action} needs {missing}"
 
 
-def test_the_situation_writes_nothing_and_says_where_the_run_stands(client: NavigationClient) -> None:
+def test_the_situation_writes_nothing_and_says_where_the_run_stands(
+    bench: Bench, client: NavigationClient
+) -> None:
     client.into_build()
     client.done("prepare")
     inside = client.loop(loop_items=["login", "logout"])
+    written = events(bench)
     again = client.situation()
+    assert client.call("nav_checkpoint", state=client.state)["position"] == again["position"]
+    assert events(bench) == written
     assert again["state"] == inside["state"]
     assert again["availableActions"]["required"] == inside["availableActions"]["required"]
-    assert again["availableActions"]["blocked"] == inside["availableActions"]["blocked"]
+    assert listed(inside, "blocked") == listed(again, "blocked") == [("transition", "review")]
     texts = [offer for offer in again["availableActions"]["optional"] if offer["action"] == "get_resource"]
     assert texts, "a read lists again what can be read beside the work"
     assert again["message"] == "Activity: Building | Step 2: Write Code | Loop: Tasks (iteration 1 of 2)"

@@ -212,8 +212,8 @@ def test_where_the_user_has_decided_only_that_option_counts(policy: str) -> None
     plan, terms = one_gate(), Terms(decisions=policy)  # type: ignore[arg-type]
     started = outcome_of(plan, RunState(), StartRun(NAVIGATION, 0, "h", "bundled", PRESETS["guided"]))
     assert isinstance(started, Decided)
-    assert started.state.open is not None
-    decisions = {started.state.open.shown: Decision("no", "cli")}
+    assert started.state.visit.open is not None
+    decisions = {started.state.visit.open.shown: Decision("no", "cli")}
     found = moves(plan, started.state, terms, decisions, 1)
     assert [move.options for move in found.required] == [("no",)]
     told = ResolveCheckpoint(NAVIGATION, 1, terms, "agent", "ship", "no", decisions=decisions)
@@ -234,5 +234,5 @@ def test_only_the_users_own_answer_opens_a_gate_under_policy_user() -> None:
 def test_a_settled_run_of_another_surface_is_settled_here() -> None:
     plan = one_gate()
     state, pending = settled_for_navigation(plan, RunState(), 0)
-    assert state.open is not None
+    assert state.visit.open is not None
     assert pending == settled_for_navigation(plan, state, 1)[1]

@@ -19,6 +19,7 @@ from interlock.surfaces.call import Call, Reply
 from interlock.surfaces.navigation import NavigationSurface
 from interlock.surfaces.tool import call_tool
 from support.corpus import needs_corpus
+from support.harness import compile_cache
 from support.navigator import Navigator
 from support.paths import CORPUS
 
@@ -28,7 +29,9 @@ FOLDERS = [CORPUS / name for name in ("activities", "steps", "steps-v1")]
 
 def client(tmp_path: Path, folder: Path | None) -> NavigationSurface:
     sources = [BUNDLED] if folder is None else [BUNDLED, Source("configured", folder)]
-    return NavigationSurface(Ledger(open_store(tmp_path), Keys(tmp_path), Library(sources), Settings()))
+    return NavigationSurface(
+        Ledger(open_store(tmp_path), Keys(tmp_path), Library(sources, compile_cache()), Settings())
+    )
 
 
 def caller(surface: NavigationSurface) -> Any:
@@ -43,12 +46,13 @@ def caller(surface: NavigationSurface) -> Any:
 
 def cases() -> Iterator[Any]:
     """Every bundled workflow, and every one of the corpus or one skipped case per folder of it."""
-    yield from (pytest.param(None, entry.id, id=entry.id) for entry in Library([BUNDLED]).listing().entries)
+    for entry in Library([BUNDLED], compile_cache()).listing().entries:
+        yield pytest.param(None, entry.id, id=entry.id)
     for folder in FOLDERS:
         if not folder.is_dir():
             yield pytest.param(folder, "", id=folder.name, marks=needs_corpus)
             continue
-        for entry in Library([Source("configured", folder)]).listing().entries:
+        for entry in Library([Source("configured", folder)], compile_cache()).listing().entries:
             yield pytest.param(folder, entry.id, id=f"{folder.name}-{entry.id}")
 
 

@@ -12,6 +12,7 @@ from interlock.surfaces.navigation import NavigationSurface
 from interlock.surfaces.tool import call_tool
 from support.harness import Bench, gate, steps, workflow
 from support.navigation_client import NavigationClient, Payload, listed, opened
+from support.session_agents import write_flow
 
 
 @pytest.fixture
@@ -151,3 +152,29 @@ class TestOldStates:
             answer = client.done("one", state=ended, output={"artifacts": [closed]})
             assert answer["success"]
         assert answer["message"].startswith("Workflow 'Flow' is completed. The record:")
+
+
+BRANCHING = {
+    "fork/workflow.yaml": """
+{id: fork, version: 1.0.0, title: Fork, initialActivity: one, variables: [{name: urgent, type: boolean}]}
+""",
+    "fork/activities/00-one.yaml": """
+id: one
+version: 1.0.0
+name: One
+steps: [{ id: look, name: Look, actions: [{ action: set, target: urgent }] }]
+transitions:
+  - { to: fast, condition: { type: simple, variable: urgent, operator: "==", value: true } }
+  - { to: slow, isDefault: true }
+""",
+    "fork/activities/01-fast.yaml": "{id: fast, version: 1.0.0, name: Fast, steps: [{id: run, name: Run}]}",
+    "fork/activities/02-slow.yaml": "{id: slow, version: 1.0.0, name: Slow, steps: [{id: walk, name: Walk}]}",
+}
+
+
+def test_a_default_exit_that_is_closed_says_why(bench: Bench, client: NavigationClient) -> None:
+    write_flow(bench, BRANCHING)
+    client.start("fork")
+    (shut,) = client.done("look", variables={"urgent": True})["availableActions"]["blocked"]
+    reason = "It is open only when no other condition holds. It is decided by: urgent"
+    assert (shut["activity"], shut["reason"]) == ("slow", reason)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
+import toon_format
 
 from support.harness import Bench
 from support.navigation_client import NavigationClient, opened, text
@@ -27,8 +30,11 @@ def test_an_unknown_workflow_is_named_with_what_is_near(client: NavigationClient
 
 
 def test_workflows_are_listed_with_meta(client: NavigationClient) -> None:
-    names = [workflow["id"] for workflow in client.call("list_workflows")["workflows"]]
-    assert {"meta", "build", "loose"} <= set(names)
+    workflows = {workflow["id"]: workflow for workflow in client.call("list_workflows")["workflows"]}
+    assert {"meta", "build", "loose"} <= set(workflows)
+    described = {"id": "build", "title": "Build", "version": "1.0.0", "description": "For a test."}
+    assert workflows["build"] == described
+    assert workflows["work-package"]["tags"]
 
 
 def test_a_workflow_its_activity_and_its_checkpoint_can_be_read(client: NavigationClient) -> None:
@@ -87,8 +93,10 @@ def test_the_index_of_activities_matches_recognition_patterns(client: Navigation
 
 def test_skills_are_the_workflows_own_then_universal(client: NavigationClient) -> None:
     """Rule 36."""
+    universal = client.call("list_skills")
+    assert "workflow_specific" not in universal
     listing = client.call("list_skills", workflow_id="build")
-    assert listing["workflow_specific"] == ["looking"]
+    assert (listing["workflow_specific"], listing["universal"]) == (["looking"], universal["universal"])
     assert {"activity-resolution", "workflow-execution"} <= set(listing["universal"])
     assert "capability: See what is there" in text(
         client, "get_skill", skill_id="looking", workflow_id="build"
@@ -98,6 +106,8 @@ def test_skills_are_the_workflows_own_then_universal(client: NavigationClient) -
     )
     assert client.call("get_skill", skill_id="looking")["error"]["code"] == "SKILL_NOT_FOUND"
     index = client.call("get_skills")
+    assert [skill["id"] for skill in index["universal"]] == universal["universal"]
+    assert all(skill["capability"] for skill in index["universal"])
     assert index["workflow_specific"]["build"][0]["capability"] == "See what is there"
 
 
@@ -133,10 +143,22 @@ def test_a_skill_that_is_offered_can_be_read(client: NavigationClient) -> None:
     assert text(client, "get_resource", workflow_id=resource["workflow_id"], index=resource["index"])
 
 
-def test_the_surface_has_the_documents_twenty_tools(client: NavigationClient) -> None:
-    assert set(client.surface.tools) == {
-        "nav_start", "nav_situation", "nav_action", "nav_checkpoint",
-        "list_workflows", "get_workflow", "get_workflow_activity", "get_checkpoint", "validate_transition",
-        "health_check", "get_activities", "get_activity", "get_skills", "list_skills", "get_skill",
-        "list_workflow_resources", "get_resource", "list_templates", "get_template", "discover_resources",
-    }  # fmt: skip
+PARTS = {"protocol", "tools", "state", "interpretation", "errors"}
+NAMED = {
+    "workflow-execution": "list_workflows get_workflow list_workflow_resources get_workflow_activity "
+    "get_checkpoint get_resource validate_transition list_templates get_template",
+    "activity-resolution": "get_activities get_activity get_skill discover_resources",
+}
+
+
+@pytest.mark.parametrize("skill", NAMED)
+def test_a_universal_skill_has_the_documented_parts_and_names_the_documented_tools(
+    client: NavigationClient, skill: str
+) -> None:
+    told = text(client, "get_skill", skill_id=skill)
+    parts = toon_format.decode(told)
+    assert isinstance(parts, dict)
+    assert parts.keys() >= PARTS
+    assert [tool for tool in NAMED[skill].split() if not re.search(rf"\b{tool}\b", told)] == []
+    if skill == "workflow-execution":
+        assert {"transition", "checkpoint", "decision", "trigger"} <= parts["interpretation"].keys()

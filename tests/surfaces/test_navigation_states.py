@@ -16,7 +16,7 @@ from interlock.ledger.tokens.tokens import STATE_PREFIX
 from interlock.store.protocol import SessionFilter
 from interlock.surfaces.call import Reply
 from support.harness import Bench, steps, workflow
-from support.navigation_client import NavigationClient, events, listed, opened
+from support.navigation_client import NavigationClient, Payload, events, listed, opened
 
 
 @pytest.fixture
@@ -273,3 +273,27 @@ def test_a_lost_response_is_rendered_again_by_a_repair(bench: Bench, client: Nav
     again = client.act("complete_step", state=first["state"], step_id="analyze")
     told = ("position", "availableActions", "checkpoint", "state")
     assert [again[name] for name in told] == [done[name] for name in told]
+
+
+def test_notes_belong_to_what_the_action_was_about(client: NavigationClient) -> None:
+    """Those of a transition or a loop are not the next step's, which nobody has done."""
+
+    def noted(text: str) -> Payload:
+        return {"output": {"notesMarkdown": text}}
+
+    client.start()
+    client.done("analyze", **noted("looked"))
+    client.respond("yes", **noted("agreed"))
+    client.done("decide", **noted("decided"))
+    client.go("build", **noted("on to building"))
+    client.done("prepare", **noted("prepared"))
+    client.loop(loop_items=["login"], **noted("one task"))
+    recap = client.situation()["brief"]["recap"]["entries"]
+    assert [(entry["stepId"], entry["notes"]) for entry in recap] == [
+        ("analyze", "looked"),
+        ("approve", "agreed"),
+        ("decide", "decided"),
+        ("plan", "on to building"),
+        ("prepare", "prepared"),
+        ("task-loop", "one task"),
+    ]

@@ -21,7 +21,7 @@ from interlock.surfaces.ledger_surface import LedgerSurface
 from interlock.surfaces.lookup import LookupSurface
 from interlock.surfaces.navigation import NavigationSurface
 from interlock.surfaces.session import SessionSurface
-from interlock.surfaces.shared.workflow_shapes import activity_shape
+from interlock.surfaces.shared.workflow_shapes import activity_shape, workflow_shape
 from interlock.surfaces.tool import Surface
 from support.every_field import write_every_field
 from support.harness import Bench, compile_cache
@@ -203,16 +203,30 @@ def loaded_from(library: Library) -> list[Workflow]:
     return [loaded.workflow for loaded in workflows if isinstance(loaded, Loaded)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["every-field", "every-field-in-steps"])
 def test_a_workflow_with_every_field_set_is_read(bench: Bench, tmp_path: Path, name: str) -> None:
-    library = Library([BUNDLED, Source("configured", write_every_field(tmp_path / "files"))])
+    library = Library([BUNDLED, Source("configured", write_every_field(tmp_path / "files"))], compile_cache())
     loaded = library.load(name)
     assert isinstance(loaded, Loaded), loaded
     read_everywhere(bench, library, loaded.workflow)
 
 
+def test_the_whole_definition_has_what_the_head_of_a_file_says(tmp_path: Path) -> None:
+    library = Library([BUNDLED, Source("configured", write_every_field(tmp_path))], compile_cache())
+    loaded = library.load("every-field")
+    assert isinstance(loaded, Loaded), loaded
+    shape: Any = workflow_shape(loaded.workflow)
+    assert (shape["category"], shape["minServerVersion"]) == ("text", "0.0.1")
+    assert shape["skills"] == {"primary": "craft", "supporting": ["craft"]}
+    assert shape["recommendedPreferences"] == {
+        "recommendedAutonomy": "full_auto_never_stop",
+        "recommendedRiskPolicy": "aggressive",
+    }
+
+
 def test_what_a_file_says_is_not_replaced_by_an_unknown_field_of_the_same_name(tmp_path: Path) -> None:
-    library = Library([BUNDLED, Source("configured", write_every_field(tmp_path))])
+    library = Library([BUNDLED, Source("configured", write_every_field(tmp_path))], compile_cache())
     loaded = library.load("every-field")
     assert isinstance(loaded, Loaded), loaded
     shape: Any = activity_shape(loaded.workflow.activities[0])
@@ -241,8 +255,9 @@ def test_every_workflow_of_the_corpus_is_read(bench: Bench, corpus: Path, folder
         read_everywhere(bench, library, workflow)
 
 
+@pytest.mark.slow
 def test_no_reading_tool_is_left_out(bench: Bench, tmp_path: Path) -> None:
-    library = Library([BUNDLED, Source("configured", write_every_field(tmp_path / "files"))])
+    library = Library([BUNDLED, Source("configured", write_every_field(tmp_path / "files"))], compile_cache())
     loaded = library.load("every-field")
     assert isinstance(loaded, Loaded), loaded
     ledger = bench.ledger(terms=FREELY)

@@ -179,10 +179,12 @@ def test_a_variable_that_decides_what_follows_is_shown_with_its_values_and_requi
     flow(bench)
     agent = bench.agent()
     agent.start("test.flow")
-    assert re.search(r'^- context\.verdict[^:]*: "bad" \| "good" \| "fine"', agent.text, re.MULTILINE)
+    assert re.search(
+        r'^- context\.verdict[^:]*: "bad" \| "good" \| "fine" \| <another value>$', agent.text, re.MULTILINE
+    )
     blocked = agent.ack("judged", unread=1)
     assert blocked["blockers"][0]["pointer"] == {"kind": "context_key", "key": "verdict"}
-    assert blocked["blockers"][0]["example"] == {"verdict": "<bad | good | fine>"}
+    assert blocked["blockers"][0]["example"] == {"verdict": "<bad | good | fine | another value>"}
     assert agent.ack("judged", verdict="good")["pending"]["stepId"] == "praise"
 
 
@@ -201,13 +203,41 @@ def test_one_value_that_a_condition_compares_is_not_shown_as_the_only_choice(
     assert f"Its values: {choices}." in agent.ack("judged")["blockers"][0]["message"]
 
 
+def test_a_closed_list_of_values_is_shown_without_others_and_enforced(bench: Bench) -> None:
+    """An author's "small, normal or large" is not "small or normal" because conditions compare with two."""
+    size = {"name": "size", "type": "string", "values": ["small", "normal", "large"]}
+    later = steps("later", runCondition={"var": "size", "equals": "small"})
+    bench.write(workflow(*steps("judge", sets=["size"]), *later, variables=[size]))
+    agent = bench.agent()
+    agent.start("test.flow")
+    assert '- context.size (string): "small" | "normal" | "large"\n' in agent.text
+    blocked = agent.ack("judged", size="tiny")
+    assert 'Its values: "small" | "normal" | "large".' in blocked["blockers"][0]["message"]
+    assert blocked["blockers"][0]["example"] == {"size": "<small | normal | large>"}
+    assert "'size' is not taken: it is one of " in agent.text
+    assert agent.ack("judged", size="large")["isComplete"]
+
+
+def test_an_answer_of_the_user_is_one_of_the_declared_values(bench: Bench) -> None:
+    need = {"reason": "needs_user_choice", "key": "channel", "question": "Which channel?"}
+    channel = {"name": "channel", "values": ["stable", "preview"]}
+    bench.write(workflow(*steps("publish", userInput=[need]), variables=[channel]))
+    agent = bench.agent()
+    agent.start("test.flow")
+    assert """context.channel (string), the user's answer: "stable" | "preview"\n""" in agent.text
+    wrong = {"kind": "wr.decision", "checkpointId": "channel", "optionId": "nightly"}
+    blocked = agent.ack("asked", artifacts=[wrong])
+    assert "it is one of" in blocked["blockers"][0]["message"]
+    assert agent.ack("asked", channel="stable")["isComplete"]
+
+
 def test_navigation_and_the_claiming_surfaces_require_it_too(bench: Bench) -> None:
     flow(bench)
     client = Agent(NavigationSurface(bench.ledger()))
     client.call("nav_start", workflow_id="test.flow")
     started = json.loads(client.text)
     assert started["availableActions"]["required"][0]["needs"][0]["example"] == {
-        "verdict": "<bad | good | fine>"
+        "verdict": "<bad | good | fine | another value>"
     }
     client.call("nav_action", state=started["state"], action="complete_step", step_id="judge")
     assert json.loads(client.text)["error"]["code"] == "OUTPUT_REQUIRED"
@@ -321,7 +351,9 @@ def test_a_gap_of_an_execution_run_waits_for_its_end_and_others_do_not(bench: Be
     client.done("last")
     position = client.surface.ledger.position(session_id)
     assert isinstance(position, Position)
-    assert (position.state.gaps, position.state.done) == (0, ("last",)), "the agent went on from there"
+    assert (position.state.gaps.open, position.state.visit.done) == (0, ("last",)), (
+        "the agent went on from there"
+    )
 
 
 DISCLOSED = {

@@ -75,11 +75,14 @@ def test_a_worker_resumes_with_its_old_token_or_with_the_handle(bench: Bench) ->
         agent = start_flow(Bench(bench.folder))
         worker = join_session(agent)
         before = worker.token
-        handle = worker.tell("yield_checkpoint", checkpoint_id="scope").body["checkpoint_handle"]
+        yielded = worker.tell("yield_checkpoint", checkpoint_id="scope").body
+        handle = yielded["checkpoint_handle"]
+        assert (yielded["status"], "<checkpoint_yield>" in yielded["message"]) == ("yielded", True)
         agent.call("respond_checkpoint", checkpoint_handle=handle, option_id="yes")
         answer = worker.call("resume_checkpoint", session_token=(before, handle)[index])
-        assert answer.body["status"] == "resumed"
-        assert answer.body["resolved_option"] == "yes"
+        assert (answer.body["status"], answer.body["resolved_option"]) == ("resumed", "yes")
+        assert answer.body["message"] == "Its effects are applied: go on."
+        assert not worker.tell("get_activity").error
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ import pytest
 
 from interlock.surfaces.execution import ExecutionSurface
 from support.harness import Agent, Bench
+from support.navigation_client import opened
 from support.session_agents import (
     SessionAgent,
     gated,
@@ -111,3 +112,51 @@ def test_going_on_past_a_running_child_is_a_warning_on_session_and_gated(
     gone = agent.go("__terminal__", step_manifest=manifest("close"))
     assert "Child 'child' was still running; it is abandoned." in gone.warnings
     assert "it is abandoned" in gone.text
+
+
+TRIGGERING = {
+    "lead/workflow.yaml": "{id: lead, version: 1.0.0, title: Lead, initialActivity: one}",
+    "lead/activities/00-one.yaml": """
+id: one
+version: 1.0.0
+name: One
+steps:
+  - { id: delegate, name: Delegate, triggers: [{ workflow: helper }] }
+  - { id: extra, name: Extra, required: false, triggers: [{ workflow: other }] }
+""",
+    "helper/workflow.yaml": "{id: helper, version: 1.0.0, title: Helper, initialActivity: help}",
+    "helper/activities/00-help.yaml": "{id: help, version: 1.0.0, name: Help, steps: [{id: do, name: Do}]}",
+}
+UNSTARTED = "Workflow 'helper', which step 'delegate' triggers, was not started."
+
+
+@pytest.mark.parametrize(("surface", "told"), [(session, [UNSTARTED]), (gated, [])])
+def test_an_activity_that_is_left_without_its_child_says_so(
+    bench: Bench, surface: Callable[[Bench], SessionAgent], told: list[str]
+) -> None:
+    """Rule 35: a step that was claimed is no child that was started. Agents on gated cannot start one."""
+    write_flow(bench, TRIGGERING)
+    parent = surface(bench)
+    parent.call("start_session", agent_id="a", workflow_id="lead")
+    parent.go("one")
+    assert parent.go("__terminal__", step_manifest=manifest("delegate")).warnings == told
+
+
+def test_navigation_says_so_too(bench: Bench) -> None:
+    write_flow(bench, TRIGGERING)
+    client = opened(bench)
+    client.start("lead")
+    client.done("delegate")
+    (warning,) = client.go("__terminal__")["warnings"][:1]
+    assert (warning["code"], warning["message"]) == ("CHILD_NOT_STARTED", UNSTARTED)
+
+
+def test_a_child_that_was_started_is_not_missed(bench: Bench) -> None:
+    write_flow(bench, TRIGGERING)
+    parent, child = session(bench), session(bench)
+    parent.call("start_session", agent_id="a", workflow_id="lead")
+    parent.go("one")
+    child.call("start_session", agent_id="c", workflow_id="helper", parent_session_token=parent.token)
+    child.go("help")
+    child.go("__terminal__", step_manifest=manifest("do"))
+    assert parent.go("__terminal__", step_manifest=manifest("delegate")).warnings == []

@@ -89,7 +89,8 @@ def test_4_a_forged_token_is_not_adopted(bench: Bench) -> None:
         answer = session(bench).call("start_session", agent_id="thief", session_token=token)
         assert answer.body["recovered"] is True
         assert answer.body["workflow"]["id"] == "meta"
-        assert answer.warnings
+        assert answer.warnings == [answer.body["warning"]]
+        assert "the earlier state was NOT inherited" in answer.body["warning"]
 
 
 def test_4_a_forged_visit_is_not_believed(bench: Bench) -> None:
@@ -103,7 +104,8 @@ def test_4_a_forged_visit_is_not_believed(bench: Bench) -> None:
     assert answer.body["recovered"] is True
     lose_keyring(bench)
     answer = session(bench).call("start_session", agent_id="orchestrator", session_token=forged)
-    assert answer.body["adopted"] is True
+    assert (answer.body["adopted"], answer.body["current_activity"]) == (True, "gather")
+    assert "the token signed again" in answer.body["warning"]
     assert decoded(answer.token)[:14] == decoded(lead.token)[:14]
     again = session(bench).call("start_session", agent_id="orchestrator", session_token=forged)
     assert again.body["recovered"] is True, "the new keyring has signed it now"
@@ -131,6 +133,13 @@ def test_5_a_condition_that_holds_is_not_dismissed(bench: Bench) -> None:
     answer_checkpoint(lead, lead, "scope", "yes", variables={"risky": True})
     handle = lead.tell("yield_checkpoint", checkpoint_id="danger").body["checkpoint_handle"]
     answer = lead.call("respond_checkpoint", checkpoint_handle=handle, condition_not_met=True)
+    assert answer.code == "CONDITION_HOLDS"
+    agent = gated(bench)
+    agent.call("start_session", workflow_id="flow")
+    agent.go("gather")
+    answering = {"option_id": "yes", "variables": {"risky": True}}
+    assert not agent.tell("respond_checkpoint", checkpoint_id="scope", **answering).error
+    answer = agent.tell("respond_checkpoint", checkpoint_id="danger", condition_not_met=True)
     assert answer.code == "CONDITION_HOLDS"
 
 

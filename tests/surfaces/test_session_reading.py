@@ -92,8 +92,8 @@ def test_what_the_agent_was_sent_is_answered_unchanged(bench: Bench) -> None:
     for tool, more in (("get_activity", {}), ("get_skills", {}), ("get_skill", {"step_id": "look"})):
         whole = agent.tell(tool, **more).text
         again = agent.tell(tool, **more).text
-        assert "unchanged: true (you have read it; full: true sends it again)" in again
-        assert len(again) <= 400
+        assert "unchanged: true (full: true sends it again)" in again
+        assert len(again) <= 450
         assert agent.tell(tool, full=True, **more).text == whole
 
 
@@ -181,8 +181,16 @@ def test_before_any_activity_the_skill_is_the_primary_one(bench: Bench) -> None:
     write_flow(bench)
     agent = session(bench)
     agent.call("start_session", agent_id="a", workflow_id="flow")
-    assert agent.tell("get_skill").text.endswith(LEAD)
+    skill = agent.tell("get_skill").text
+    assert skill.startswith(f"session_token: {agent.token}\n")
+    assert skill.endswith(f"\n\n{LEAD}")
     assert agent.tell("get_activity").code == "NO_ACTIVITY"
+
+
+def test_get_skills_is_the_primary_skill_under_its_scope_and_the_token(bench: Bench) -> None:
+    agent = start_flow(bench)
+    header, skill = agent.tell("get_skills").text.split("\n\n---\n\n")
+    assert (header.splitlines()[:2], skill) == (["scope: workflow", f"session_token: {agent.token}"], LEAD)
 
 
 def test_resources_are_found_bare_and_by_workflow(bench: Bench) -> None:
@@ -192,6 +200,9 @@ def test_resources_are_found_bare_and_by_workflow(bench: Bench) -> None:
         assert f"resource_id: {ref}\nid: guide\nversion: 3.0.0\n" in text
         assert text.endswith("Read me.") or text.endswith("Read me.\n")
     assert "id: bootstrap" in agent.tell("get_resource", resource_id="meta/00").text
+    again = agent.tell("get_resource", resource_id="0").text
+    assert again.startswith("resource_id: 0\nid: guide\nversion: 3.0.0\n")
+    assert "unchanged: true" in again
     missing = agent.tell("get_resource", resource_id="77")
     assert missing.code == "NOT_FOUND"
     assert "00" in missing.fields["next"]
@@ -213,6 +224,8 @@ def test_status_survives_a_restart(bench: Bench) -> None:
     fresh = session(bench)
     fresh.token = agent.token
     assert fresh.tell("get_workflow_status").body == before
+    assert (before["current_activity"], before["session_token"]) == ("finish", agent.token)
+    assert before["workflow"] == {"id": "flow", "version": "1.2.0", "title": "Flow"}
     assert before["last_checkpoint"] == {
         "activity_id": "build",
         "checkpoint_id": "fit",
@@ -255,3 +268,21 @@ def test_a_bound_gate_that_is_asked_after_its_step_is_named_after_it(bench: Benc
         "warn",
     ]
     assert "checkpoint" not in body["steps"][3]
+
+
+LOOSE = {
+    "loose/workflow.yaml": "{id: loose, version: 1.0.0, title: Loose}",
+    "loose/activities/00-open.yaml": "{id: open, version: 1.0.0, name: Open, steps: [{id: do, name: Do}]}",
+    "loose/activities/01-close.yaml": "{id: close, version: 1.0.0, name: Close, steps: [{id: do, name: Do}]}",
+}
+
+
+def test_a_read_before_the_first_activity_says_with_which_to_begin(bench: Bench) -> None:
+    write_flow(bench)
+    write_flow(bench, LOOSE)
+    agent = session(bench)
+    agent.call("start_session", agent_id="a", workflow_id="flow")
+    assert "Call next_activity with activity_id 'gather'." in agent.tell("get_activity").text
+    agent.call("start_session", agent_id="a", workflow_id="loose")
+    text = agent.tell("get_activity").text
+    assert "Call next_activity with the activity that fits the goal: open, close." in text

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 
 import msgspec
+import pytest
 
+from interlock.core.run.commands import Terms
 from interlock.surfaces.call import Call, Reply
 from interlock.surfaces.navigation import NavigationSurface
 from interlock.surfaces.session import SessionSurface
@@ -13,19 +16,14 @@ from interlock.surfaces.tool import call_tool
 from support.harness import Bench
 from support.session_agents import (
     QUICK,
+    SessionAgent,
     answer_checkpoint,
+    gated,
     join_session,
     session,
     start_flow,
     write_flow,
 )
-
-TOOLS = [
-    *("discover", "list_workflows", "health_check", "start_session", "get_workflow_status"),
-    *("get_workflow", "next_activity", "get_activity"),
-    *("yield_checkpoint", "resume_checkpoint", "present_checkpoint", "respond_checkpoint"),
-    *("get_skills", "get_skill", "get_resource", "get_trace"),
-]
 
 
 def test_it_is_the_surface_that_its_name_says(bench: Bench) -> None:
@@ -34,12 +32,11 @@ def test_it_is_the_surface_that_its_name_says(bench: Bench) -> None:
     assert surface.name == "session"
 
 
-def test_it_has_the_tools_of_its_document_within_8000_bytes(bench: Bench) -> None:
-    tools = session(bench).surface.tools
-    assert sorted(tools) == sorted(TOOLS)
+@pytest.mark.parametrize("make", [session, gated])
+def test_its_tools_are_listed_within_8000_bytes(bench: Bench, make: Callable[[Bench], SessionAgent]) -> None:
     listed = [
         {"name": tool.name, "description": tool.description, "inputSchema": tool.argument_schema()}
-        for tool in tools.values()
+        for tool in make(bench).surface.tools.values()
     ]
     assert len(msgspec.json.encode(listed)) <= 8000
 
@@ -47,7 +44,20 @@ def test_it_has_the_tools_of_its_document_within_8000_bytes(bench: Bench) -> Non
 def test_discover_tells_server_version_and_the_way_in(bench: Bench) -> None:
     text = session(bench).call("discover").text
     assert text.startswith("server: interlock\nversion: ")
-    assert "start_session" in text
+    assert "`list_workflows`" in text
+    assert "`start_session`" in text
+
+
+@pytest.mark.parametrize(
+    ("least", "told"),
+    [(3000, "Answers under 3 seconds are refused here."), (1500, "Answers under 1.5 seconds"), (0, None)],
+)
+def test_discover_tells_the_configured_minimum_response_time(
+    bench: Bench, least: int, told: str | None
+) -> None:
+    for agent in (session(bench, Terms(min_response_ms=least)), gated(bench, Terms(min_response_ms=least))):
+        text = agent.call("discover").text
+        assert (told in text) if told else ("seconds" not in text)
 
 
 def test_the_list_has_id_title_version_and_tags(bench: Bench) -> None:
@@ -56,7 +66,10 @@ def test_the_list_has_id_title_version_and_tags(bench: Bench) -> None:
     text = agent.call("list_workflows").text
     assert "id: flow\n    title: Flow\n    version: 1.2.0\n    tags[2]: one,two" in text
     assert "id: meta" in text
-    assert agent.call("health_check").body["workflows_available"] == text.count("  - id: ")
+    health = agent.call("health_check").body
+    assert health["workflows_available"] == text.count("  - id: ")
+    assert f"version: {health['version']}\n" in agent.call("discover").text
+    assert (health["status"], health["uptime_seconds"] >= 0) == ("healthy", True)
 
 
 def test_a_session_without_workflow_is_of_meta(bench: Bench) -> None:
@@ -83,6 +96,8 @@ def test_another_agent_id_on_an_inherited_token_joins(bench: Bench) -> None:
     agent = start_flow(bench)
     answer = agent.call("start_session", agent_id="worker", session_token=agent.token)
     assert answer.body["message"] == "Joined as worker."
+    assert answer.body["inherited"] is True
+    assert answer.body["current_activity"] == "gather"
     assert answer.warnings == []
 
 

@@ -22,3 +22,11 @@ def test_tokens_and_how_to_go_on_are_footer_and_not_repeated() -> None:
     share = share_of([f"Do this{footer}", f"Do that{footer}", '{"session_token":"ses.v1.abc"}'])
     assert share.footer == 2 * len(footer) + len('"session_token":"ses.v1.abc"')
     assert share.repeated == 0
+
+
+def test_a_warning_after_the_tokens_and_a_text_after_a_fence_are_no_footer() -> None:
+    footer = "\n---\nWhen done: continue_workflow.\nstateToken: st.v1.abc\nackToken: ack.v1.abc\n"
+    share = share_of(
+        [f"Do this{footer}\nWarning: 'task' is not taken.", "rules: keep it short\n\n---\n\nid: flow"]
+    )
+    assert share.footer == len(footer)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from interlock.ledger.decisions.inbox import decide_question
+from interlock.core.run.commands import Terms
+from interlock.ledger.decisions.inbox import decide_question, inbox
 from support.attacker import (
     CLAIMING,
     EVERY,
@@ -17,7 +18,7 @@ from support.attacker import (
     step,
     write_activities,
 )
-from support.harness import Bench
+from support.harness import Bench, gate, steps, workflow
 
 CHANNEL = {
     "reason": "needs_user_choice",
@@ -106,3 +107,33 @@ def test_every_read_tells_the_answer_to_a_gate(bench: Bench, surface: str) -> No
     for tool, text in reads(agent).items():
         assert "The user has answered 'deploy': no (console), and says: not today" in text, tool
         assert not [denial for denial in DENIALS if denial in text], tool
+
+
+def test_a_read_tells_the_remark_of_every_decision(bench: Bench) -> None:
+    """An agent that has lost its memory is told what the user said, also with earlier answers."""
+    bench.write(workflow(gate("go", "yes", "no"), gate("where", "eu", "us"), *steps("ship")))
+    agent = bench.agent(terms=Terms(decisions="user"))
+    agent.start("test.flow")
+    for gate_id, option, note in (("go", "yes", "only on a weekday"), ("where", "eu", "Frankfurt")):
+        (asked,) = inbox(agent.ledger)
+        assert asked.id == gate_id
+        decide_question(agent.ledger, asked, option, note, "console")
+        agent.ack()
+    assert agent.pending == "ship"
+    assert agent.look()["decisions"] == {
+        "go": "yes (Yes), by the user; note: only on a weekday",
+        "where": "eu (Eu), by the user; note: Frankfurt",
+    }
+    assert "The user has answered 'go': yes (console), and says: only on a weekday" in agent.text
+    agent.ack("shipped")
+    assert "go: yes (Yes), by the user; note: only on a weekday" in agent.text
+
+
+def test_a_read_shows_values_with_their_types(bench: Bench) -> None:
+    bench.write(workflow(*steps("one", "two")))
+    agent = bench.agent()
+    long = ["x" * 100] * 10
+    agent.start("test.flow", ready=False, count=3, parts=["a"], name="3", nothing=None, long=long)
+    shown = agent.look()["context"]
+    assert shown.pop("long").endswith("…")
+    assert shown == {"ready": False, "count": 3, "parts": ["a"], "name": "3", "nothing": None}

@@ -38,7 +38,7 @@ from interlock.surfaces.session import errors as session
 from interlock.surfaces.shared import replies
 from interlock.surfaces.shared.sentences import LEFT_OUT
 from interlock.surfaces.tool import Surface, Tool
-from support.harness import Bench
+from support.harness import Bench, compile_cache
 
 SOURCE = Path(interlock.__file__).parent
 RUNNING = ["execution", "session", "gated", "navigation"]
@@ -74,7 +74,7 @@ ABOUT: Mapping[Code, list[Mapping[str, Any]]] = {
         {**GATE, "question": "Which?", "inbox": True, "iteration": 2, "item": {"file": "a"}},
         *({"target": "ship", "left_out": "scope", "in_activity": "plan", "kind": kind} for kind in LEFT_OUT),
     ],
-    Code.NO_ACTIVITY: [{}],
+    Code.NO_ACTIVITY: [{"initial": "plan"}, {"activities": ["plan", "ship"]}],
     Code.ACTIVITY_NOT_FOUND: [{"target": "ship", "activities": ["plan"]}],
     Code.ACTIVITY_NOT_COMPLETE: [{"activity": "plan"}],
     Code.INVALID_TRANSITION: [{"target": "ship", "valid": ["plan"]}, {"target": "ship", "valid": []}],
@@ -95,7 +95,13 @@ ABOUT: Mapping[Code, list[Mapping[str, Any]]] = {
         {**GATE, "activity": "plan", "checkpoints": ["risk"]},
         {**GATE, "activity": "plan", "checkpoints": []},
     ],
-    Code.CHECKPOINT_NOT_ACTIVE: [{}, GATE, {**GATE, "pending": ["risk"]}, {**GATE, "pending": []}],
+    Code.CHECKPOINT_NOT_ACTIVE: [
+        {},
+        GATE,
+        {**GATE, "pending": ["risk"]},
+        {**GATE, "pending": []},
+        {**GATE, "ahead": True},
+    ],
     Code.CHECKPOINT_ALREADY_ACTIVE: [{**GATE, "requested": "risk"}],
     Code.CHECKPOINT_ALREADY_ANSWERED: [{**GATE, "option": "small"}, {**GATE, "option": None}],
     Code.CHECKPOINT_STILL_ACTIVE: [GATE],
@@ -150,7 +156,7 @@ def surfaces(tmp_path: Path) -> Mapping[str, Surface]:
         "session": SessionSurface(ledger),
         "gated": GatedSurface(ledger),
         "navigation": NavigationSurface(ledger),
-        "lookup": LookupSurface(Library([BUNDLED])),
+        "lookup": LookupSurface(Library([BUNDLED], compile_cache())),
     }
 
 

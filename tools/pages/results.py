@@ -17,9 +17,7 @@ _SITUATION = (
 )
 _HEALTH = "JSON: `status`, `server`, `version`, `workflows_available`, `uptime_seconds`."
 _TRACE = "JSON: `traceId`, `source`, `event_count`, `events`, `session_token`."
-_STARTED = (
-    "JSON: `workflow`, `session_token`; `adopted`, `recovered` or `inherited` if a session was continued."
-)
+_STARTED = "JSON: `workflow`, `session_token`; {} if a session was continued."
 _TOON = "Text: the session token and a digest, then"
 
 RESULTS: Mapping[str, Mapping[str, str]] = {
@@ -35,7 +33,7 @@ RESULTS: Mapping[str, Mapping[str, str]] = {
         "discover": "Text: server, version, and how to begin.",
         "list_workflows": "Text (TOON): id, title, version, tags of each.",
         "health_check": _HEALTH,
-        "start_session": _STARTED,
+        "start_session": _STARTED.format("`adopted`, `recovered` or `inherited`"),
         "get_workflow_status": "JSON: `status`, `current_activity`, `completed_activities`, `session_id`, "
         "`workflow`, `next_action`, `session_token`; if present `open_checkpoint`, `last_checkpoint`, "
         "`completed_at`, `goal`, `context`, `rules`, `decisions`, `loops`, `recap`, `leftOut`, "
@@ -62,7 +60,7 @@ RESULTS: Mapping[str, Mapping[str, str]] = {
         "discover": "JSON: `server`, `version`, `available_workflows`, `discovery`.",
         "list_workflows": "A JSON list: id, title, version of each.",
         "health_check": _HEALTH,
-        "start_session": _STARTED,
+        "start_session": _STARTED.format("`inherited`"),
         "get_workflow": f"JSON: the workflow, its `session_token`, {OPEN}.",
         "next_activity": "JSON: the activity, `pending_checkpoints`, `expected_next`, `session_token`, "
         f"{OPEN}.",

@@ -19,8 +19,7 @@ from interlock.core.engine.gates import question_of
 from interlock.core.engine.requirements import input_question
 from interlock.core.engine.settle import awaited
 from interlock.core.guard.audit import Audit, learned
-from interlock.core.run.commands import Answerable, Command, Decision, StartRun, Terms
-from interlock.core.run.due_checks import CheckResult, DueCheck
+from interlock.core.run.commands import Answerable, CheckResult, Command, Decision, DueCheck, StartRun, Terms
 from interlock.core.run.events import CheckRan, Event, GateResolved, QuestionDeclined
 from interlock.core.run.outcomes import (
     Ask,
@@ -87,14 +86,13 @@ class Position:
     @property
     def key(self) -> bytes:
         """What tells positions apart: all but what no rule reads, and which number a visit has."""
-        state = msgspec.structs.replace(
-            self.state,
-            visit=0,
-            answered=0,
-            resumed={},
-            completed=(),
-            shown=_aged(self.state, self.state.shown),
-            decided=_aged(self.state, self.state.decided),
+        state, owners = self.state, self.state.ownership
+        replace = msgspec.structs.replace
+        shown, decided = _aged(state, owners.shown), _aged(state, owners.decided)
+        state = replace(
+            state.within(number=0, answered=0, resumed={}),
+            route=replace(state.route, completed=()),
+            ownership=replace(owners, shown=shown, decided=decided),
         )
         return _packed((state, dict(self.decisions), dict(self.kept), self.files))
 
@@ -102,7 +100,7 @@ class Position:
 def _aged(state: RunState, owners: Mapping[str, Owner]) -> dict[str, Owner]:
     """Return what questions own, with visits that say only whether they are over."""
     return {
-        path: msgspec.structs.replace(owner, visit=int(owner.visit == state.visit))
+        path: msgspec.structs.replace(owner, visit=int(owner.visit == state.visit.number))
         for path, owner in owners.items()
     }
 
@@ -147,8 +145,7 @@ class Engine:
         """Say whether the user is asked first, where the client can show a form."""
         if not isinstance(command, Answerable):
             return False
-        by_form = msgspec.structs.replace(command, asks_by="elicitation")
-        return isinstance(self._decided(position, by_form), Ask)
+        return isinstance(self._decided(position, _by_form(command)), Ask)
 
     def send(self, position: Position, command: Command, form: Form = "") -> Sent:
         """Decide a command as a surface does; what a refused one keeps is recorded."""
@@ -178,7 +175,7 @@ class Engine:
         """Decide a command, again with the answers where the user is asked first."""
         if form:
             assert isinstance(command, Answerable)
-            command = msgspec.structs.replace(command, asks_by="elicitation")
+            command = _by_form(command)
         for _ in range(MOST_TIMES):
             outcome = self._decided(position, command)
             if not isinstance(outcome, Ask):
@@ -214,10 +211,10 @@ class Engine:
     def questions(self, position: Position) -> list[Question]:
         """Return what the user's inbox asks at a position: what is open, and inputs that nobody has given."""
         state = position.state
-        if state.open is None and not self.has_inputs:
+        if state.visit.open is None and not self.has_inputs:
             return []
         pending = self.awaited(position)
-        if state.open is not None and isinstance(pending, NeedAnswer):
+        if state.visit.open is not None and isinstance(pending, NeedAnswer):
             return [question_of(self.plan, state, pending.gate, pending.confirms)]
         return list(self._inputs(state, pending))
 
@@ -256,6 +253,12 @@ def _checked(due: DueCheck, files: str) -> CheckResult:
         trusted_by="cli:local",
     )
     return CheckResult(due, ran)
+
+
+def _by_form(command: Answerable) -> Answerable:
+    """Return the command of a client that can show forms."""
+    terms = msgspec.structs.replace(command.terms, asks_by="elicitation")
+    return msgspec.structs.replace(command, terms=terms)
 
 
 def _with_forms(command: Answerable, questions: Sequence[Question], form: Form) -> Answerable:

@@ -218,7 +218,7 @@ class Alphabet:
 
     def _asked_again(self, position: Position) -> Iterator[dict[str, Any]]:
         """Yield new values of what questions own."""
-        owned = {name for owner in position.state.shown.values() for name in owner.roots}
+        owned = {name for owner in position.state.ownership.shown.values() for name in owner.roots}
         for delta in self.deltas[1:]:
             (name, value), *_ = delta.items()
             if name in owned and position.state.variables.get(name) != value:
@@ -268,12 +268,12 @@ class Alphabet:
         asked = list(gates(activity))
         yield from self._openings(position, asked, manifests)
         if setting.surface == "session":
-            for delta in self.deltas if state.yielded else ():
+            for delta in self.deltas if state.visit.yielded else ():
                 yield Move(
                     f"resume_checkpoint{_with(delta)}", c.ResumeWorker(setting.policy, NOW, AGENT, delta)
                 )
-        opened = [state.open.gate] if state.open is not None else asked
-        for gate in opened if setting.surface == "gated" or state.open is not None else ():
+        opened = [state.visit.open.gate] if state.visit.open is not None else asked
+        for gate in opened if setting.surface == "gated" or state.visit.open is not None else ():
             yield from self._responses(position, gate, manifests)
 
     def _openings(self, position: Position, asked: Sequence[str], manifests: Sequence[Any]) -> Iterator[Move]:
@@ -426,7 +426,7 @@ def _report(gate: str, option: str) -> Output:
 
 def _closing_gaps(position: Position) -> Iterator[tuple[str, Output]]:
     """Yield an output that closes every gap which is open."""
-    numbers = [gap.number for gap in position.state.gap_list if not gap.resolved]
+    numbers = [gap.number for gap in position.state.gaps.newest if not gap.resolved]
     closed: list[Mapping[str, Any]] = [{"gap": number, "summary": "fine"} for number in numbers]
     if closed:
         yield "closing gaps", Output("", ({"kind": "wr.gaps", "resolved": closed},))

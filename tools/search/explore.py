@@ -45,7 +45,7 @@ class Node:
     def key(self) -> Hashable:
         """What tells nodes apart; after the end of a run only its gaps do."""
         if self.seen.status:
-            return self.seen.status, self.position.state.gap_list
+            return self.seen.status, self.position.state.gaps.newest
         return self.position.key, self.seen.key()
 
     def story(self) -> tuple[Move, ...]:

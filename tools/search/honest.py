@@ -169,7 +169,7 @@ class _Walker:
         policy, terms, state = self.setting.policy, self.setting.terms, self.position.state
         decisions = self.position.decisions
         activity = self.data.activity(state.activity)
-        if AGENT in state.yielded:
+        if AGENT in state.visit.yielded:
             self.send("resume_checkpoint", c.ResumeWorker(policy, NOW, AGENT))
             return
         pending = self.engine.awaited(self.position)
@@ -183,7 +183,7 @@ class _Walker:
             self.send(f"ask {pending.gate.id}", ask)
             if not self.refused:
                 return
-        target = state.exit_to or (activity.exits[-1].to if activity.exits else END)
+        target = state.visit.exit_to or (activity.exits[-1].to if activity.exits else END)
         manifest = claims(activity, self.rounds)
         variables = _left_unset(pending) if self.refused == Code.INPUT_REQUIRED else {}
         leave = c.EnterActivity(

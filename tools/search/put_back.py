@@ -55,8 +55,8 @@ EXCEPTIONS = (
     PutBack(
         "an answer counts by its bare id",
         "run/state.py",
-        'return f"{path}::{item_id}" if path else item_id',
-        'return item_id if path is not None else ""',
+        "return instance_key(state.visit.rounds, item_id)",
+        "return item_id",
         "each",
         Setting("gated"),
         "unanswered",
@@ -111,10 +111,10 @@ EXCEPTIONS = (
     PutBack(
         "a write releases what was shown",
         "engine/evolve.py",
-        "    return replace(state, variables=merged(state.variables, delta), decided=decided)\n",
-        "    shown = {path: owner for path, owner in state.shown.items() if not {*owner.roots} & {*delta}}\n"
-        "    written = merged(state.variables, delta)\n"
-        "    return replace(state, variables=written, decided=decided, shown=shown)\n",
+        "    ownership = replace(state.ownership, decided=decided)\n",
+        "    owners = state.ownership.shown.items()\n"
+        "    shown = {path: owner for path, owner in owners if not {*owner.roots} & {*delta}}\n"
+        "    ownership = replace(state.ownership, decided=decided, shown=shown)\n",
         "gate+yes-or-nothing",
         Setting("execution"),
         "bent",
@@ -135,9 +135,9 @@ EXCEPTIONS = (
     PutBack(
         "a transitionTo that nobody chose is an exit",
         "engine/paths/jumps.py",
-        "    if goal in (*state.path, state.activity):\n        return None\n",
+        "    if goal in (*state.route.path, state.activity):\n        return None\n",
         "    held = [link.to for link in _links(plan, state, state.activity or '') if link.gate]\n"
-        "    if goal in (*state.path, state.activity, *held):\n        return None\n",
+        "    if goal in (*state.route.path, state.activity, *held):\n        return None\n",
         "away+gate",
         Setting("session"),
         "jumped",
@@ -155,8 +155,8 @@ EXCEPTIONS = (
     PutBack(
         "a decision is used whatever it was for",
         "engine/requirements.py",
-        "decision = decisions.get(question.digest) or reported",
-        "decision = next(iter(decisions.values()), None) or reported",
+        "decision, asked = submission.decisions.get(question.digest), ",
+        "decision, asked = next(iter(submission.decisions.values()), None), ",
         "approval+approval",
         Setting("session"),
         "not-given",
@@ -202,7 +202,7 @@ EXCEPTIONS = (
     PutBack(
         "a decline is forgotten",
         "engine/evolve.py",
-        'return replace(state, declined={**state.declined, f"{state.activity}/{event.key}": event.channel})',
+        "return _declined(state, event)",
         "return state",
         "gate",
         Setting("execution", "auto"),
@@ -211,7 +211,7 @@ EXCEPTIONS = (
     PutBack(
         "a gate that a false condition let pass is not judged again",
         "engine/settle.py",
-        "    for key in state.passed:\n",
+        "    for key in state.visit.passed:\n",
         "    for key in ():\n",
         "step+conditional+step",
         Setting("execution"),
@@ -229,8 +229,8 @@ EXCEPTIONS = (
     PutBack(
         "an agent sets what only answers set",
         "variables/writes.py",
-        "return {*owners(state), *state.inherited, *plan.decided_only, *rounds}",
-        "return {*owners(state), *state.inherited, *rounds}",
+        "return {*owners(state), *state.ownership.inherited, *plan.decided_only, *rounds}",
+        "return {*owners(state), *state.ownership.inherited, *rounds}",
         "gate+deploy",
         Setting("session"),
         "decided",
@@ -238,8 +238,8 @@ EXCEPTIONS = (
     PutBack(
         "an agent begins a run with what only answers set",
         "variables/writes.py",
-        "held = barred(plan, state) | {*due}",
-        "held = barred(plan, state) - plan.decided_only.keys() | {*due}",
+        "held = (barred(plan, state) - {*again}) | {*due}",
+        "held = (barred(plan, state) - plan.decided_only.keys() - {*again}) | {*due}",
         "deploy+gate",
         Setting("execution"),
         "decided",
@@ -256,8 +256,8 @@ EXCEPTIONS = (
     PutBack(
         "a check's result serves another step, after an edit",
         "engine/requirements.py",
-        "    ran, unchecked = checks_of(plan, step, key, scope, checked)\n",
-        "    ran, unchecked = checks_of(plan, step, key, scope, checked)\n"
+        "    ran, unchecked = checks_of(plan, step, key, scope, submission.checked)\n",
+        "    ran, unchecked = checks_of(plan, step, key, scope, submission.checked)\n"
         "    unchecked = () if state.checks else unchecked\n",
         "checked+checked",
         Setting("execution"),

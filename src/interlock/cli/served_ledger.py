@@ -180,7 +180,7 @@ class ServedLedger:
 
     def console(self, settings: tuple[SettingLine, ...]) -> Console:
         """Return the console onto the same ledger."""
-        return Console(self._ledger, self.version, settings, ServedUpkeep(self._config))
+        return Console(self._ledger, self.version, settings, ServedUpkeep(self._config), self._waiting)
 
     def principal_of(self, token: str) -> Principal | None:
         return self.tokens.principal_of(token)
@@ -212,8 +212,8 @@ class ServedLedger:
     def linked(self, link: str) -> AnswerPage:
         try:
             found = linked_question(self._ledger, link)
-            question, own = found.question, self._ledger.of(found.owner)
-            substance = substance_of(own, own.position(question.session_id, question.node), question)
+            question, own = found.question, self._ledger.of(found.position.session.owner)
+            substance = substance_of(own, found.position, question)
         except LedgerError as error:
             return _no_answer(error)
         who = f"You answer as {found.approver}."

@@ -45,13 +45,14 @@ class Console:
         version: str,
         settings: tuple[SettingLine, ...] = (),
         upkeep: Upkeep | None = None,
+        waiting: WaitingQuestions | None = None,
     ) -> None:
         self._ledger = ledger
         self._version = version
         self._settings = settings
         self._upkeep = upkeep
         self._examining = Lock()
-        self._waiting = WaitingQuestions(ledger)
+        self._waiting = waiting or WaitingQuestions(ledger)
         self.actions = Actions(ledger)
 
     def page(self, principal: Principal, path: str, query: Query) -> Answer:
@@ -108,7 +109,7 @@ class Console:
                 return exported_runs(ledger, query.get("ids", "").split(","))
             case ["sessions", ref]:
                 session = find_session(ledger, ref)
-                asked = tuple(questions(ledger, session))
+                asked = tuple(question for _, question in questions(ledger, session))
                 page = session_page(ledger, ref, query.get("run", ""), number_in(query, "node"), asked)
                 return json_answer(page)
             case ["sessions", ref, "events"]:

@@ -12,10 +12,10 @@ from functools import cached_property
 from msgspec.structs import replace
 
 from interlock.core.definition.program import Plan
-from interlock.core.engine.requirements import asked_inputs
+from interlock.core.engine.requirements import REJECTIONS, asked_inputs
 from interlock.core.engine.settle import awaited
 from interlock.core.run.commands import Claim, Terms
-from interlock.core.run.events import Event, GateResolved, QuestionDeclined, StepCompleted
+from interlock.core.run.events import Event, GateResolved, QuestionDeclined, StepCompleted, StepReported
 from interlock.core.run.notices import Notices, of_output
 from interlock.core.run.outcomes import Awaited, Decided, Done, NeedStep
 from interlock.core.run.output import Output
@@ -66,6 +66,7 @@ class Attempt:
             run=position.run,
             plan=position.plan,
             state=decided.state,
+            told=decided.state,
             awaited=decided.awaited,
             node=position.node.node if blocked else position.session.next_node,
             attempt=self.successor if blocked else 0,
@@ -80,17 +81,11 @@ class Attempt:
         position, loaded = self.position, self.position.loaded
         used = loaded.branches > 0 or any(row.attempt == 0 for row in loaded.blocked)
         standing = self.positions.standing(position)
-        return View(
-            session=position.session,
-            run=position.run,
-            plan=position.plan,
-            state=position.state,
-            awaited=position.awaited,
-            node=position.node.node,
+        return replace(
+            position.view(terms),
             attempt=self.successor if used else 0,
             note_attempt=self.successor,
             notices=Notices((*of_output(output), *standing)),
-            terms=terms,
         )
 
     def record(
@@ -107,28 +102,14 @@ class Attempt:
     ) -> None:
         """Write what came of the attempt, with its response, exactly once.
 
-        `output` belongs to the pending item, `claims` to steps of their own.
+        `output` belongs to what the call closes, `claims` to steps of their own.
         """
-        position, run, node = self.position, self.position.run.run, self.position.node.node
-        commit = Commit(position.rows(), self.positions.principal, self.now)
-        if output is not None:
-            commit.add_outputs(run, node, self.number, subject_of(position.awaited), output)
-        for claim in claims:
-            commit.add_outputs(run, node, self.number, claim.step, claim.output)
-        child = None
-        key = None
-        need = decided.awaited
-        if decided.blockers:
-            need = _blocked_need(self.plan, decided)
-            for event in decided.events:
-                if isinstance(event, GateResolved):
-                    key = rejected_key(node, self.number)
-                commit.add(event, run=run, node=node if isinstance(event, QuestionDeclined) else None)
-        else:
-            cause: Cause = "non_tip_advance" if position.loaded.branches else "advanced"
-            held = POLICIES[surface].exits == "claimed" and decided.state.open is not None
-            child = commit.add_node(run, node, decided, cause, held=held)
-            self._give_title(commit, decided.state)
+        commit, run, node = self._commit(), self.position.run.run, self.position.node.node
+        closed = [Claim(self._subject(decided), output)] if output is not None else []
+        commit.add_outputs(run, node, self.number, [*closed, *claims])
+        child = None if decided.blockers else self._add_node(commit, decided, surface)
+        if child is None:
+            self._add_blocked(commit, decided)
         if trace is not None:
             commit.add(trace, run=run)
         commit.add_attempt(
@@ -144,19 +125,58 @@ class Attempt:
             kept=variables if child is None else None,
             notices=notices.listed,
             surface=surface,
-            awaited=need,
+            awaited=decided.awaited if child is not None else _blocked_need(self.plan, decided),
         )
-        changes = [self._finished(commit, key)]
-        changes += abandoned_below(self.positions, position, decided, self.now)
+        key = self._rejection(decided.events) if child is None else None
+        self.positions.append(self._finished(commit, key), *self._changes_elsewhere(decided))
+
+    def _commit(self) -> Commit:
+        return Commit(self.position.rows(), self.positions.principal, self.now)
+
+    def _subject(self, decided: Decided) -> str:
+        """Return what notes are kept under: what the call has closed, what was waiting, or the activity.
+
+        Navigation passes over optional steps on its way, so that may be another step than the one it closed.
+        """
+        if decided.blockers:
+            return subject_of(decided.awaited)
+        steps = [event.key for event in decided.events if isinstance(event, StepCompleted)]
+        answers = (event for event in decided.events if isinstance(event, GateResolved))
+        closed = [*steps, *(answer.gate for answer in answers if answer.how in ("chosen", "dismissed"))]
+        return closed[0] if closed else subject_of(self.position.pending) or self.state.visit.activity or ""
+
+    def _add_node(self, commit: Commit, decided: Decided, surface: SurfaceName) -> int:
+        """Record the events of an attempt that has passed, and the node that they lead to."""
+        position = self.position
+        cause: Cause = "non_tip_advance" if position.loaded.branches else "advanced"
+        held = POLICIES[surface].exits == "claimed" and decided.state.visit.open is not None
+        child = commit.add_node(position.run.run, position.node.node, decided, cause, held=held)
+        self._give_title(commit, decided.state)
+        return child
+
+    def _add_blocked(self, commit: Commit, decided: Decided) -> None:
+        """Record the events of an attempt that is blocked.
+
+        A decline holds at the node: whoever comes back to it is not asked again by the agent (rule 27).
+        """
+        run, node = self.position.run.run, self.position.node.node
+        for event in decided.events:
+            commit.add(event, run=run, node=node if isinstance(event, QuestionDeclined) else None)
+
+    def _rejection(self, events: Sequence[Event]) -> str | None:
+        """Return what the rejection of a step is kept under: it is used, and the next call asks again."""
+        rejects = any(isinstance(event, GateResolved) and event.option in REJECTIONS for event in events)
+        return rejected_key(self.position.node.node, self.successor) if rejects else None
+
+    def _changes_elsewhere(self, decided: Decided) -> list[Changes]:
+        """Return what the attempt changes in the sessions of the run's children and of its parent."""
+        position, state = self.position, decided.state
+        changes = abandoned_below(self.positions, position, decided, self.now)
         if isinstance(decided.awaited, Done):
-            changes += return_to_parent(
-                self.positions,
-                position.session,
-                position.run.workflow_id,
-                decided.state.variables if decided.state.abandoned is None else None,
-                self.now,
-            )
-        self.positions.append(*changes)
+            values = state.variables if state.abandoned is None else None
+            workflow = position.run.workflow_id
+            changes += return_to_parent(self.positions, position.session, workflow, values, self.now)
+        return changes
 
     def keep(
         self,
@@ -172,21 +192,21 @@ class Attempt:
         changed = bool(events) and not self.state.finished and state != self.state
         if not changed and trace is None:
             return
-        position, run = self.position, self.position.run.run
-        commit = Commit(position.rows(), self.positions.principal, self.now)
-        done = {(event.step, event.output) for event in events if isinstance(event, StepCompleted)}
-        for claim in claims:
-            if (claim.step, claim.output.digest) in done:
-                commit.add_outputs(run, position.node.node, self.number, claim.step, claim.output)
+        position, run, commit = self.position, self.position.run.run, self._commit()
+        done = {
+            (event.step, event.output) for event in events if isinstance(event, (StepCompleted, StepReported))
+        }
+        kept = [claim for claim in claims if (claim.step, claim.output.digest) in done]
+        commit.add_outputs(run, position.node.node, self.number, kept)
         if trace is not None:
             commit.add(trace, run=run)
         if changed:
             need = awaited(self.plan, state, POLICIES[position.run.surface])
-            held = POLICIES[position.run.surface].exits == "claimed" and state.open is not None
+            held = POLICIES[position.run.surface].exits == "claimed" and state.visit.open is not None
             passed = Decided(tuple(events), state, need)
             self.node = commit.add_node(run, position.node.node, passed, leads=position.is_tip, held=held)
             self._give_title(commit, state)
-        self.positions.append(self._finished(commit))
+        self.positions.append(self._finished(commit, self._rejection(events)))
 
     def _finished(self, commit: Commit, key: str | None = None) -> Changes:
         """Return what the commit changes, and keep the time lines of its nodes for the answer's tokens."""
@@ -201,9 +221,8 @@ class Attempt:
 
     def save_notes(self, response: bytes, output: Output) -> None:
         """Keep notes at the node without advancing (rule 8)."""
-        position, run, node = self.position, self.position.run.run, self.position.node.node
-        commit = Commit(position.rows(), self.positions.principal, self.now)
-        commit.add_outputs(run, node, self.number, subject_of(position.awaited), output)
+        commit, run, node = self._commit(), self.position.run.run, self.position.node.node
+        commit.add_outputs(run, node, self.number, [Claim(subject_of(self.position.awaited), output)])
         child = commit.add_note_node(run, node)
         commit.add_attempt(
             run,

@@ -17,11 +17,11 @@ from interlock.checks.jobs import CheckJobs
 from interlock.core.definition.program import Plan
 from interlock.core.guard.audit import Audit
 from interlock.core.principals import Principal
-from interlock.core.run.commands import StartRun, Terms
+from interlock.core.run.commands import Claim, StartRun
 from interlock.core.run.events import RunStarted
 from interlock.core.run.notices import Notice, Notices
 from interlock.core.run.outcomes import Decided
-from interlock.core.run.output import Output, within_budget
+from interlock.core.run.output import Output
 from interlock.core.run.polls import Approver
 from interlock.core.run.preferences import Preferences, SessionTerms, stricter
 from interlock.core.run.state import RunState
@@ -37,7 +37,7 @@ from interlock.ledger.log.chain import GENESIS, entries_of
 from interlock.ledger.log.commit import Commit
 from interlock.ledger.log.health import damage
 from interlock.ledger.log.projection import Rows, begun_run, terms_within
-from interlock.ledger.log.records import CallTraced, OutputAppended, SessionCreated
+from interlock.ledger.log.records import CallTraced, SessionCreated
 from interlock.ledger.outbox.announcements import addressed
 from interlock.ledger.outbox.courier import Courier
 from interlock.ledger.queries.indexing import index_batch
@@ -95,8 +95,8 @@ class Start(Struct, frozen=True):
             at=self.commit.now,
             ms=0.0,
             ok=True,
-            activity=state.activity,
-            visit=state.visit,
+            activity=state.visit.activity,
+            visit=state.visit.number,
             warnings=notices.messages,
         )
 
@@ -120,10 +120,8 @@ class Ledger(Positions):
         settings: Settings,
         clock: Callable[[], int] = milliseconds,
     ) -> None:
-        own_mode = settings.preferences if settings.preferences_fixed else None
-        super().__init__(store, keys, settings.owner, DriftCheck(library, clock), clock, own_mode)
+        super().__init__(store, keys, settings, DriftCheck(library, clock), clock)
         self.library = library
-        self.settings = settings
         self.clients = HeardClients()
         self.jobs = CheckJobs()
         self._indexed_to = ""
@@ -189,36 +187,35 @@ class Ledger(Positions):
         `parent` is the run that triggers it, `activity` the one to begin with. Nothing is stored before
         `record_start`.
         """
-        passed = passed_by(parent, loaded.workflow.id) if parent is not None else Passed()
+        triggered = passed_by(parent, loaded.workflow.id) if parent is not None else None
+        passed = triggered or Passed()
         handle = new_handle() if within is None else within.handle
         if within is None:
-            title = title_of({**context, **(passed or Passed()).variables}, loaded.workflow.name)
+            names = named({**context, **passed.variables})  # what it calls the work (rule 42)
+            title = names[0] if names else loaded.workflow.name
             commit, began = self._new_session(title, policy, parent)
         else:
             commit, began = self._next_run(within)
         number = len(commit.rows.runs)
         plan, contents = self.pins.pin(self.content, loaded)
-        decided = self._started(
-            plan, loaded, context, policy, commit.now, began, activity, passed or Passed()
-        )
+        decided = self._started(plan, loaded, context, policy, commit.now, began, activity, passed)
         began_by = next(event for event in decided.events if isinstance(event, RunStarted))
         node = commit.add_node(number, None, decided, "started")
         session, notices = commit.rows.session, decided.notices.plus(_legacy(loaded))
-        if parent is not None and passed is None:
-            where, child = parent.state.activity or "none", loaded.workflow.id
-            text = f"Activity '{where}' declares no trigger of '{child}'; no context was passed on."
-            notices = notices.plus([Notice("NOT_TRIGGERED", text)])
+        if parent is not None and triggered is None:
+            notices = notices.plus([_not_triggered(parent, loaded)])
         self.drift.seen(loaded)
         view = View(
             session=session,
             run=replace(begun_run(session.session_id, number, node, began_by), status=decided.state.status),
             plan=plan,
             state=decided.state,
+            told=decided.state,
             awaited=decided.awaited,
             node=node,
             notices=notices,
             started=True,
-            terms=self.terms(decided.state),
+            terms=self.settings.terms.within(decided.state.terms),
         )
         begun = (session.session_id, loaded.workflow.id, self.principal, commit.now)
         above = begin_in_parent(parent, *begun) if parent is not None else None
@@ -328,10 +325,6 @@ class Ledger(Positions):
         with self.store.reading() as reader:
             return terms_within(began_with(reader, session_id), reader.modes(session_id))
 
-    def terms(self, state: RunState) -> Terms:
-        """The terms that hold for a call of this process on a run (rule 29)."""
-        return self.settings.terms.within(state.terms)
-
     def rehydrate(self, position: Position) -> View:
         """Show a node again: recap on a tip, branches on a rewound node. Nothing is written."""
         number, loaded = position.node.node, position.loaded
@@ -341,21 +334,15 @@ class Ledger(Positions):
                 used = used or reader.recorded(position.session_id, number, 0) is not None
                 tip = reader.node(position.session_id, tip_of(position.session, position.run))
                 after = branches(reader, position.node, tip)
-            return View(
-                session=position.session,
-                run=position.run,
-                plan=position.plan,
-                state=position.state,
-                awaited=position.awaited,
-                node=number,
+            return replace(
+                position.view(position.terms),
                 attempt=new_attempt() if used else 0,
                 note_attempt=new_attempt(),
                 notices=Notices(self.standing(position)),
                 brief=self.brief(reader, position),
                 branches=after,
-                terms=self.terms(position.state),
-                is_decided=bool(position.decisions),
-                answered=position.answered,
+                decided=position.decisions,
+                told=position.told(position.state),
             )
 
     def brief(self, reader: Reader, position: Position) -> Brief:
@@ -373,12 +360,7 @@ class Ledger(Positions):
             if reader.commit_by_key(session.session_id, key) is not None:
                 return session.session_id
         commit = Commit(Rows(session), self.principal, self.clock())
-        kept = within_budget(output)
-        number = commit.next_index
-        if kept.notes:
-            commit.add(OutputAppended(-1, number, "recap", "", kept.notes))
-        for artifact in kept.artifacts:
-            commit.add(OutputAppended(-1, number, "artifact", "", artifact=artifact))
+        commit.add_outputs(None, -1, session.head_index + 1, [Claim("", output)])
         self.append(commit.finish(key))
         return session.session_id
 
@@ -445,6 +427,13 @@ def _legacy(loaded: Loaded) -> Iterator[Notice]:
             yield Notice("LEGACY_WORKFLOW_ID", f"{diagnostic.message}; {diagnostic.next_action}.")
 
 
+def _not_triggered(parent: Position, child: Loaded) -> Notice:
+    """Say that a run begins a child which its workflow does not foresee."""
+    where = parent.state.visit.activity or "none"
+    text = f"Activity '{where}' declares no trigger of '{child.workflow.id}'; no context was passed on."
+    return Notice("NOT_TRIGGERED", text)
+
+
 def began_with(reader: Reader, session_id: str) -> SessionCreated:
     """Return the event that a session began with."""
     first = next(iter(reader.commits(session_id, limit=1)))
@@ -460,8 +449,3 @@ def lines_of(loaded: LoadedRows, recorded: Recorded) -> dict[int, bytes]:
 def note_attempt(attempt: int) -> int:
     """Return the number of an attempt that only keeps notes: below zero, apart from a node's advances."""
     return -1 - attempt
-
-
-def title_of(context: Variables, name: str) -> str:
-    """Return a session's title: what the context calls the work, else the workflow's name (rule 42)."""
-    return next(iter(named(context)), name)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from msgspec import UNSET
+
 from interlock.core.run.notices import HOW_GAPS_CLOSE
 from interlock.core.values import Json
 from interlock.ledger.runs.brief import Brief
@@ -13,7 +15,7 @@ from interlock.ledger.runs.recap import POLICY, Recap, RecapEntry
 def brief_text(brief: Brief) -> str:
     """Return the brief as text; what others wrote is quoted, so that no line of it is taken for a step."""
     parts = [
-        f"Goal: {brief.goal}",
+        f"Goal: {quoted(brief.goal)}" if brief.goal else "",
         *_section("Context", [f"{line.name}: {line.text}" for line in brief.context]),
         *_section("Throughout", brief.rules),
         *_section("References, in full at the start", brief.references),
@@ -77,9 +79,11 @@ def recap_fields(recap: Recap) -> dict[str, Json]:
 
 def brief_fields(brief: Brief) -> dict[str, Json]:
     """Return a brief as fields; empty parts are left out."""
-    body: dict[str, Json] = {"goal": brief.goal}
+    body: dict[str, Json] = {"goal": brief.goal} if brief.goal else {}
     if brief.context:
-        body["context"] = {line.name: line.text for line in brief.context}
+        body["context"] = {
+            line.name: line.text if line.value is UNSET else line.value for line in brief.context
+        }
     if brief.rules:
         body["rules"] = list(brief.rules)
     if brief.references:

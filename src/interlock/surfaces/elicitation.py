@@ -17,8 +17,7 @@ from msgspec.structs import replace
 from interlock.core.definition.prompts import effect_text
 from interlock.core.definition.workflow import Option
 from interlock.core.run.channels import Channel
-from interlock.core.run.commands import Answerable, Command, Decision
-from interlock.core.run.due_checks import CheckResult
+from interlock.core.run.commands import Answerable, CheckResult, Command, Decision, Terms
 from interlock.core.run.outcomes import Ask, Decided, Refusal, RunChecks
 from interlock.core.run.questions import Question
 from interlock.core.values import Json, cut
@@ -64,6 +63,15 @@ def _title(option: Option) -> str:
     room = MOST_OF_TITLE - len((option.label + effect).encode())
     about = cut(" ".join((option.description or "").split()), max(room, LEAST_OF_DESCRIPTION), "…")
     return f"{option.label}: {about}{effect}" if about else f"{option.label}{effect}"
+
+
+def terms_of(terms: Terms, call: Call) -> Terms:
+    """Return the terms of a run with the channel by which a call on it can ask the user.
+
+    Where only the user's own channels count, a form would not; an address leads to one of them.
+    """
+    by_form: Channel | None = "elicitation" if call.client.can_elicit else None
+    return replace(terms, asks_by="inbox" if call.console and terms.decisions == "user" else by_form)
 
 
 def decided_with_user(
@@ -123,16 +131,11 @@ def address(question: Question, console: str, session_id: str) -> Address:
 
 
 def _answered(command: AnyAnswerable, call: Call) -> AnyAnswerable:
-    """Return the command with how the user can be asked, and with what the user answered so far.
-
-    Where only the user's own channels count, a form would not; an address leads to one of them.
-    """
+    """Return the command with what the user has answered so far."""
     answers = _answers(call)
     decisions = {digest: decision for digest in answers if (decision := _decision(answers[digest], call))}
-    by_form: Channel | None = "elicitation" if call.client.can_elicit else None
     return replace(
         command,
-        asks_by="inbox" if call.console and command.terms.decisions == "user" else by_form,
         decisions={**decisions, **command.decisions},  # what a person has recorded is stronger than a form
         declined=tuple(digest for digest in answers if digest not in decisions),
     )

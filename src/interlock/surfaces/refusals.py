@@ -18,10 +18,13 @@ REPORT = (
     "Tell the user to report it, with what `interlock verify` says about the session."
 )
 INBOX = "Tell the user to open the inbox (interlock inbox), and end your turn."
+BY_FORM = "the client then asks the user."
+BY_ADDRESS = "the client then shows the user the address of the question, and you end your turn."
+AT_ADDRESS = "The client has shown the user the address of the question: end your turn."
 
 
 def only_the_user_answers(refusal: Refusal) -> bool:
-    """Say whether the question behind the refusal is for the user alone (rule 27)."""
+    """Say whether the question behind the refusal waits in the inbox and is shown nowhere else (rule 27)."""
     return bool(refusal.about.get("inbox")) and refusal.code is not Code.USER_MUST_DECIDE
 
 
@@ -74,6 +77,7 @@ UNANSWERED: tuple[str | When, ...] = (
 )
 ACTIVE = "{to}Active checkpoint '{checkpoint}'{round} on activity '{activity}'."
 NOT_PENDING = (
+    When("ahead", "Checkpoint '{checkpoint}' is not reached yet: other things come before it."),
     "Checkpoint '{checkpoint}' is not pending. Pending checkpoints: [{pending}]",
     When("count", "Checkpoint '{checkpoint}' is not pending. Pending checkpoints: []"),
     "Checkpoint '{checkpoint}' is not reached: its condition is false, or its loop has passed it.",

@@ -9,7 +9,7 @@ import pytest
 from msgspec.structs import replace
 
 from interlock.core.definition.conditions import Compare, Scope
-from interlock.core.definition.program import Plan
+from interlock.core.definition.program import AskGate, Plan
 from interlock.core.definition.workflow import (
     Action,
     Activity,
@@ -166,7 +166,7 @@ def test_a_question_is_shown_whole(item: Item) -> None:
     assert found(story.plan, story.events) is None
     half = [replace(event, delta={}) if isinstance(event, e.ContextSet) else event for event in story.events]
     unset = Scope({}, {})
-    asked = gate_question(story.plan, unset, item, None) if isinstance(item, Gate) else None
+    asked = gate_question(story.plan, unset, AskGate("", item)) if isinstance(item, Gate) else None
     asked = asked or input_question(story.plan, unset, item, item.user_input[0], "")
     shown = {"shown": asked.digest, "question": asked.text, "roots": asked.roots}
     half = changed(e.GateResolved, **shown)(changed(e.QuestionShown, **shown)(half))
@@ -193,7 +193,8 @@ def test_a_default_whose_time_ran_needs_no_gap_in_never_stop_mode_either() -> No
 
 def test_a_confirmation_that_asked_for_a_revision_was_not_put_to_the_user_again() -> None:
     advisory = Terms(enforcement="advisory", min_response_ms=0)
-    story = given(one_activity(Step("pay", "Pay", confirm=True)), GATED).start()
+    pay = Step("pay", "Pay", confirm=True, notes_optional=True)
+    story = given(one_activity(pay), GATED).start()
     story.when(EnterActivity(GATED, story.now, advisory, "main"))
     story.when(ResolveCheckpoint(GATED, story.now, advisory, "agent", "confirm-pay", "revise"))
     story.when(EnterActivity(GATED, story.now, advisory, "__terminal__"))
@@ -303,7 +304,7 @@ def test_an_approval_counts_only_for_the_question_that_it_was_given_to(step: Ste
     story = given(one_activity(step)).start()
     (asked,) = questions_at(story.plan, story.state, story.awaited)
     approved = Decision(asked.options[0].id, "elicitation")
-    pay = AcknowledgeStep(EXECUTION, 0, Terms(), decisions={asked.digest: approved}, asks_by="elicitation")
+    pay = AcknowledgeStep(EXECUTION, 0, Terms(asks_by="elicitation"), decisions={asked.digest: approved})
     before, audit = len(story.events), story.audit
     events = story.when(pay).events[before:]
     assert [answer.channel for answer in only(events, e.GateResolved)] == ["elicitation"]
@@ -352,6 +353,16 @@ READY = Variable("ready", "boolean", typed=True)
 def test_a_variable_has_its_declared_type(value: Any) -> None:
     story = given(one_activity(BUILD, variables=(READY,))).start(ready=True)
     assert found(story.plan, changed(e.ContextSet, delta={"ready": value})(story.events)) == "I9"
+
+
+SIZED = Variable("size", "string", typed=True, values=("small", "large"))
+
+
+@pytest.mark.parametrize("value", ["huge", "Small", ""])
+def test_a_variable_has_one_of_its_declared_values(value: Any) -> None:
+    story = given(one_activity(BUILD, variables=(SIZED,))).start(size="small")
+    assert found(story.plan, story.events) is None
+    assert found(story.plan, changed(e.ContextSet, delta={"size": value})(story.events)) == "I9"
 
 
 @pytest.mark.parametrize("name", ["ready.now", "artifacts", "checks"])

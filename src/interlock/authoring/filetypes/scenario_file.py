@@ -14,9 +14,8 @@ from interlock.authoring.filetypes.field_types import Camel, Duration, NonEmpty
 from interlock.authoring.filetypes.type_check import read_as
 from interlock.authoring.sources.reader import SourceReader
 from interlock.authoring.text.locations import SourceLocation
-from interlock.core.definition.program import gates_of
+from interlock.core.definition.program import entrance_gate, gates_of
 from interlock.core.definition.workflow import Gate, Workflow
-from interlock.core.engine.gates import entrance_gate
 from interlock.core.run.preferences import Mode
 from interlock.core.values import Json
 

@@ -10,8 +10,8 @@ from typing import Literal
 
 from msgspec import Struct
 
+from interlock.core.definition.program import entrance_gate
 from interlock.core.definition.workflow import Gate, Item, Loop, Step, Workflow, walk
-from interlock.core.engine.gates import entrance_gate
 from interlock.core.engine.paths.exits import possible_exits
 from interlock.core.run import events as e
 

@@ -19,7 +19,7 @@ from interlock.authoring.simulate.liveness import Liveness
 from interlock.authoring.simulate.play import answered
 from interlock.core.definition.program import LOOP_CONTROL, Plan
 from interlock.core.definition.prompts import gate_prompt
-from interlock.core.definition.workflow import Gate, Item, Loop, Step, Workflow
+from interlock.core.definition.workflow import Gate, Item, Loop, Step, Workflow, rewritten
 from interlock.core.engine.decide import outcome_of
 from interlock.core.engine.settle import UNSET
 from interlock.core.run import events as e
@@ -41,7 +41,7 @@ from interlock.core.run.preferences import PRESETS
 from interlock.core.run.state import RunState
 from interlock.core.run.surface_policy import EXECUTION
 from interlock.core.values import Json
-from interlock.core.variables.sending import Parameters, step_text
+from interlock.core.variables.sending import Parameters, instruction
 from interlock.core.variables.typed_values import sample
 
 MOST_STATES = 10_000
@@ -85,28 +85,25 @@ def explore(workflow: Workflow, most: int = MOST_STATES) -> Explored:
 def simplified(workflow: Workflow) -> Workflow:
     """Remove what only an agent's work can satisfy, and shorten loops."""
     activities = (
-        replace(activity, items=tuple(map(_simplified_item, activity.items)))
-        for activity in workflow.activities
+        replace(activity, items=rewritten(activity.items, _simplified)) for activity in workflow.activities
     )
     return replace(workflow, activities=tuple(activities), declares_sets=False)
 
 
-def _simplified_item(item: Item) -> Item:
+def _simplified(item: Item) -> tuple[Item]:
     match item:
         case Step():
-            return replace(trusted_step(item), confirm=False)
+            return (replace(trusted_step(item), confirm=False),)
         case Gate():
-            return item
+            return (item,)
         case Loop():
             # Rounds that look alike are tried a few times; more of them matter where a variable counts them.
             most = MOST_COUNTED if item.iteration_var or item.index_var else MOST_ROUNDS
-            rounds, count = item.max_iterations, item.count
-            return replace(
-                item,
-                body=tuple(map(_simplified_item, item.body)),
-                max_iterations=rounds if item.kind in ("for", "forEach") else min(rounds, most),
-                count=min(count, MOST_COUNTED) if isinstance(count, int) else count,
+            rounds = (
+                item.max_iterations if item.kind in ("for", "forEach") else min(item.max_iterations, most)
             )
+            count = min(item.count, MOST_COUNTED) if isinstance(item.count, int) else item.count
+            return (replace(item, max_iterations=rounds, count=count),)
 
 
 def trusted_step(step: Step) -> Step:
@@ -184,19 +181,20 @@ class _Explorer:
         state = outcome.state
         if isinstance(outcome.awaited, Done):
             return b"end"
-        live = self._live.at(state.activity, state.next_key)
+        live = self._live.at(state.activity, state.visit.next_key)
         values = sorted((name, value) for name, value in state.variables.items() if name in live)
         frames = [
-            (frame.loop, frame.iteration, frame.total, frame.items, frame.limited) for frame in state.frames
+            (frame.loop, frame.iteration, frame.total, frame.items, frame.limited)
+            for frame in state.visit.frames
         ]
         position = (
             state.activity,
-            state.next_key,
-            state.open.key if state.open else None,
-            state.exit_to,
-            state.left_to,
-            state.steer,
-            state.skipped,
+            state.visit.next_key,
+            state.visit.open.key if state.visit.open else None,
+            state.visit.exit_to,
+            state.visit.left_to,
+            state.visit.steer,
+            state.route.skipped,
         )
         return msgspec.msgpack.encode((position, frames, values))
 
@@ -205,7 +203,7 @@ class _Explorer:
         scope = self._plan.scope(state.variables)
         match awaited:
             case NeedStep(step=step):
-                text = step_text(self._plan, state, step, Parameters())
+                text = instruction(self._plan, state, step, Parameters()).text
                 return ExploredState(state, step.id, awaited, len(text.encode()))
             case NeedAnswer(gate=gate):
                 return ExploredState(state, gate.id, awaited, len(gate_prompt(gate, scope).encode()))
@@ -227,13 +225,14 @@ class PossibleCommands:
         """Yield the commands that answer what is awaited."""
         match awaited:
             case NeedStep(step=step):
-                live = self._live.after(state.activity or "", state.next_key)
+                live = self._live.after(state.activity or "", state.visit.next_key)
                 required = self._plan.produced(step, self._plan.scope(state.variables))
                 names = [name for name in self._trials.setters[step.id] if name in live or name in required]
                 outputs = [Output(artifacts=artifacts) for artifacts in self._trials.handed_in(step)]
+                shown = {name: sample(self._plan, name) for name in self._sets_to_show(step, state)}
                 for variables in self._trials.assignments(names):
                     for output in outputs:
-                        yield AcknowledgeStep(EXECUTION, 0, Terms(), output, variables)
+                        yield AcknowledgeStep(EXECUTION, 0, Terms(), output, {**shown, **variables})
             case NeedAnswer(gate=gate):
                 for option in gate.options:
                     yield answered(self._plan, state, gate, option.id)
@@ -246,6 +245,8 @@ class PossibleCommands:
                 names = [path.partition(".")[0] for path in paths]
                 samples: tuple[Json, ...] = ([ITEM], []) if loop and loop.kind == "forEach" else (1, 0)
                 inputs: list[dict[str, Json]] = [dict.fromkeys(names, sample) for sample in samples]
+                if any("." in path for path in paths):  # a member of a variable, as the example shows it
+                    inputs = [{name: sample(self._plan, name, awaited.example) for name in names}]
                 if awaited.subject.startswith(UNSET):
                     yield AcknowledgeStep(EXECUTION, 0, Terms(), variables=dict.fromkeys(names))
                 if all(name in self._trials.values for name in names):
@@ -256,3 +257,12 @@ class PossibleCommands:
                 return
             case _:
                 assert_never(awaited)
+
+    def _sets_to_show(self, step: Step, state: RunState) -> Iterator[str]:
+        """Yield what a step sets that decides nothing: a question may show it, and any value does."""
+        names = (*(action.produces for action in step.actions if action.produces), *step.inferred)
+        return (
+            name
+            for name in names
+            if name not in self._trials.values and name not in state.variables and "." not in name
+        )

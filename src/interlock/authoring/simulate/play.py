@@ -14,11 +14,19 @@ from interlock.authoring.simulate.coverage import CoveragePart, touched
 from interlock.core.definition.program import Plan, confirmation
 from interlock.core.definition.workflow import Gate, Step
 from interlock.core.engine.decide import outcome_of
-from interlock.core.engine.decisions import DECISION, quorum
+from interlock.core.engine.decisions import quorum
 from interlock.core.engine.gates import question_of
 from interlock.core.engine.settle import UNSET
-from interlock.core.run.commands import AcknowledgeStep, Approve, Decision, Escalate, StartRun, Terms
-from interlock.core.run.due_checks import CheckResult, DueCheck
+from interlock.core.run.commands import (
+    AcknowledgeStep,
+    Approve,
+    CheckResult,
+    Decision,
+    DueCheck,
+    Escalate,
+    StartRun,
+    Terms,
+)
 from interlock.core.run.events import CheckRan
 from interlock.core.run.outcomes import (
     Awaited,
@@ -34,6 +42,7 @@ from interlock.core.run.outcomes import (
 from interlock.core.run.output import Output
 from interlock.core.run.polls import Approver
 from interlock.core.run.preferences import PRESETS
+from interlock.core.run.questions import DECISION
 from interlock.core.run.state import RunState
 from interlock.core.run.surface_policy import EXECUTION
 from interlock.core.values import Json
@@ -139,9 +148,10 @@ class _Run:
 
     def _polled(self, state: RunState) -> RunState:
         """Let people answer the open question as the scenario says; who may not is not heard."""
-        for entry in self._scenario.approvals.get(state.open.gate, ()) if state.open is not None else ():
-            assert state.open is not None, "on this surface a poll leaves the question open"
-            gate, shown = state.open.gate, state.open.shown
+        opened = state.visit.open
+        for entry in self._scenario.approvals.get(opened.gate, ()) if opened is not None else ():
+            assert state.visit.open is not None, "on this surface a poll leaves the question open"
+            gate, shown = state.visit.open.gate, state.visit.open.shown
             command: Approve | Escalate
             if entry.after is not None:
                 self._now += milliseconds(entry.after)
@@ -155,8 +165,8 @@ class _Run:
 
     def _answer(self, state: RunState, gate: Gate, option: str | None) -> AcknowledgeStep:
         if gate.decide is not None and gate.id in self._scenario.approvals:
-            assert state.open is not None, "a gate that is awaited was put"
-            decision = quorum(gate.decide, state.poll(state.open))
+            assert state.visit.open is not None, "a gate that is awaited was put"
+            decision = quorum(gate.decide, state.poll(state.visit.open))
             option = decision.option if decision is not None else None
         if option is None:
             return AcknowledgeStep(EXECUTION, self._now, Terms(), reports=False)

@@ -23,6 +23,7 @@ from interlock.ledger.decisions.approvals import Approving
 from interlock.ledger.decisions.inbox import (
     AskedQuestion,
     Asking,
+    LocatedQuestion,
     WaitingQuestion,
     asking_sessions,
     questions,
@@ -34,6 +35,7 @@ from interlock.ledger.errors import LedgerError
 from interlock.ledger.ledger import Ledger
 from interlock.ledger.queries.status import Shown, find_session_of
 from interlock.ledger.queries.story import last_handed_in
+from interlock.ledger.runs.position import Position
 
 PAGE = 100
 MOST_ASKED_ABOUT = 500
@@ -205,7 +207,7 @@ class WaitingQuestions:
                 session = reader.session(line.question.session_id)
             asked = questions(self._ledger.of(line.owner), session) if session is not None else ()
             place = (line.question.run_id, line.question.node, line.question.key)
-            found = (each for each in asked if (each.run_id, each.node, each.key) == place)
+            found = (each for _, each in asked if (each.run_id, each.node, each.key) == place)
             yield from ((line.owner, question) for question in found)
 
     def question(self, principal: Principal, session_id: str, place: str, shown: str) -> InboxQuestion:
@@ -213,9 +215,8 @@ class WaitingQuestions:
         owner = None if principal.decides else principal.name
         session = find_session_of(self._ledger.store, session_id, owner)
         ledger = self._ledger.of(session.owner)
-        for question, line in _lines_of(ledger, questions(ledger, session)):
+        for position, question, line in _lines_of(ledger, questions(ledger, session)):
             if place == line.place or shown == question.shown:
-                position = ledger.position(question.session_id, question.node)
                 (seen,) = self._seen_by(principal, [line])
                 return InboxQuestion(seen, question, substance_of(ledger, position, question))
         message = "This question no longer waits: it was answered, or the run went on."
@@ -256,18 +257,15 @@ class WaitingQuestions:
 
     def _examine_until(self, ends: float, asking: Sequence[Asking]) -> bool:
         for session, asked in questions_by_session(self._ledger, asking):
-            lines = tuple(line for _, line in _lines_of(self._ledger.of(session.owner), asked))
-            self._remember(session, lines)
+            lines = tuple(line for _, _, line in _lines_of(self._ledger.of(session.owner), asked))
+            with self._turn:
+                self._known.pop(session.session_id, None)
+                self._known[session.session_id] = session.head_digest, lines
+                while len(self._known) > MOST_REMEMBERED:
+                    self._known.pop(next(iter(self._known)))
             if monotonic() >= ends:
                 return session.session_id == asking[-1].session_id
         return True
-
-    def _remember(self, session: Asking, lines: tuple[InboxLine, ...]) -> None:
-        with self._turn:
-            self._known.pop(session.session_id, None)
-            self._known[session.session_id] = session.head_digest, lines
-            while len(self._known) > MOST_REMEMBERED:
-                self._known.pop(next(iter(self._known)))
 
     def _fits(self, line: InboxLine, wanted: InboxWanted, viewer: str) -> bool:
         due = DUE.get(wanted.due)
@@ -312,22 +310,19 @@ def choices(values: Iterable[str]) -> tuple[InboxChoice, ...]:
 
 
 def _lines_of(
-    ledger: Ledger, asked: Sequence[WaitingQuestion]
-) -> Iterator[tuple[WaitingQuestion, InboxLine]]:
-    """Yield the lines of what a session asks; what cannot be read any more is left out."""
-    instances = Counter((question.run_id, question.key) for question in asked)
+    ledger: Ledger, asked: Sequence[LocatedQuestion]
+) -> Iterator[tuple[Position, WaitingQuestion, InboxLine]]:
+    """Yield what a session asks, each with its line."""
+    instances = Counter((question.run_id, question.key) for _, question in asked)
     project = ""
     if asked:
         with ledger.store.reading() as reader:
-            project = reader.observations(asked[0].session_id).get("repo_root", "")
-    for question in asked:
-        try:
-            position = ledger.position(question.session_id, question.node)
-        except LedgerError:
-            continue
+            project = reader.observations(asked[0].position.session_id).get("repo_root", "")
+    for position, question in asked:
         report = last_handed_in(position)
         node = question.node if instances[question.run_id, question.key] > 1 else None
         yield (
+            position,
             question,
             InboxLine(
                 place=_digest([question.session_id, question.run_id, question.key, node]),

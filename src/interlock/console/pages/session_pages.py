@@ -221,11 +221,11 @@ def node_page(ledger: Ledger, ref: str, node: int | None) -> NodePage:
         parent=row.parent,
         kind=row.kind,
         created_at=row.created_at,
-        activity=state.activity or "",
+        activity=state.visit.activity or "",
         pending=pending_line(position.pending, position.plan.scope(state.variables)),
-        mode=mode_of(state.preferences),
+        mode=mode_of(state.terms.preferences),
         variables=dict(state.variables),
-        gaps=state.gap_list,
+        gaps=state.gaps.newest,
     )
 
 

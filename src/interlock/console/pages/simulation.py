@@ -78,7 +78,7 @@ def simulated_item(plan: Plan, item: WalkedItem) -> SimulatedItem:
     return SimulatedItem(
         pending=line,
         id=step_label(subject_of(reached.awaited)) or line.id,
-        activity=reached.state.activity or "",
+        activity=reached.state.visit.activity or "",
         prompt=prompt_of(plan, reached.state, reached.awaited),
         chosen=item.chosen,
         marks=tuple(mark for event in reached.events for mark in marks_of(event)),

@@ -14,6 +14,7 @@ from interlock.authoring.compile.templates import ROUTINE
 from interlock.authoring.graph.model import END, START, Row, drawing_of
 from interlock.authoring.graph.svg import Line, picture_of
 from interlock.authoring.library import Diagnostic, Library, Loaded
+from interlock.core.definition.program import Choices
 from interlock.core.definition.workflow import Gate, Loop, Step, Workflow, walk
 from interlock.core.values import Json
 from interlock.ledger.decisions.inbox import QuestionOption, question_options
@@ -124,7 +125,7 @@ class WorkflowItem(Shown, frozen=True):
 
 
 class WorkflowVariable(Shown, frozen=True):
-    """A declared variable; `default` is JSON, empty if there is none."""
+    """A declared variable; `type` lists its values if it can have no others, `default` is JSON or empty."""
 
     name: str
     type: str
@@ -269,7 +270,7 @@ def workflow_page(
         variables=tuple(
             WorkflowVariable(
                 name=variable.name,
-                type=variable.type,
+                type=Choices(variable.values, closed=True).text or variable.type,
                 description=variable.description or "",
                 required=variable.required,
                 default=msgspec.json.encode(variable.default).decode() if variable.has_default else "",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from functools import lru_cache
 
 PATH = r"([A-Za-z_][\w-]*(?:\.[\w-]+)*)"
 EXPRESSION = re.compile(rf"\{{\{{\s*{PATH}\s*\}}\}}")
@@ -13,9 +13,10 @@ CHECKS = "checks"
 RESERVED = (ARTIFACTS, CHECKS)  # no variables: what a run has handed in, and what has judged it
 
 
-def variables_in(text: str) -> Iterator[str]:
-    """Yield the paths of the variables that a text interpolates."""
-    return (match[1] for match in EXPRESSION.finditer(text))
+@lru_cache(4096)
+def variables_in(text: str) -> tuple[str, ...]:
+    """Return the paths of the variables that a text interpolates; a step asks for the same texts again."""
+    return tuple(match[1] for match in EXPRESSION.finditer(text))
 
 
 def artifact_name(kind: str) -> str:

@@ -10,10 +10,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import TypeAlias
 
+import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from interlock.core.definition.condition_uses import EVERYTHING, FLOW, conditions_of
+from interlock.core.definition.condition_uses import EVERYTHING, FLOW, conditions_of, item_conditions
 from interlock.core.definition.conditions import Scope, holds, tests_of, variables_of
 from interlock.core.definition.expressions import ARTIFACTS, root
 from interlock.core.definition.workflow import (
@@ -33,6 +34,7 @@ END = "end"
 ENTRANCE = "choose-activity"
 LOOP_CONTROL = "wr.loop_control"
 NOT_HANDED_IN = "not handed in"
+OTHER = "another value"
 
 
 class DoStep(Struct, frozen=True):
@@ -78,12 +80,55 @@ Op: TypeAlias = DoStep | ConfirmStep | AskGate | EnterLoop | RepeatLoop
 
 
 class Program(Struct, frozen=True):
+    """The operations of an activity by their keys, which the log has too, and which follows which."""
+
     ops: Mapping[str, Op]
     following: Mapping[str, str]
     first: str
 
     def after(self, key: str) -> str:
         return self.following[key]
+
+    def head(self, loop_id: str) -> EnterLoop:
+        """Return the operation that enters a loop."""
+        head = self.ops[loop_key(loop_id)]
+        assert isinstance(head, EnterLoop)
+        return head
+
+    def tail(self, loop_id: str) -> RepeatLoop:
+        """Return the operation that repeats a loop, or leaves it."""
+        tail = self.ops[_tail_key(loop_id)]
+        assert isinstance(tail, RepeatLoop)
+        return tail
+
+
+def step_key(step_id: str) -> str:
+    return f"step:{step_id}"
+
+
+def confirmation_key(step_id: str) -> str:
+    return f"confirm:{step_id}"
+
+
+def loop_key(loop_id: str) -> str:
+    return f"loop:{loop_id}"
+
+
+def _tail_key(loop_id: str) -> str:
+    return f"tail:{loop_id}"
+
+
+class Choices(Struct, frozen=True):
+    """The values that a variable is known to take; `closed` says that there are no others."""
+
+    values: tuple[Json, ...] = ()
+    closed: bool = False
+
+    @property
+    def text(self) -> str:
+        """The values as JSON, because a word is not a number; empty if none is known."""
+        shown = [msgspec.json.encode(value).decode() for value in self.values]
+        return " | ".join([*shown, *([f"<{OTHER}>"] if shown and not self.closed else [])])
 
 
 class Plan:
@@ -97,6 +142,7 @@ class Plan:
         }
         self.defaults = {**workflow.defaults(), **({ARTIFACTS: unquoted} if unquoted else {})}
         self.types = {known.name: known.type for known in workflow.variables if known.typed}
+        self.legal = {known.name: known.values for known in workflow.variables if known.values}
         self._programs: dict[str, Program] = {}
 
     def program(self, activity_id: str) -> Program:
@@ -111,9 +157,9 @@ class Plan:
         linked = {op.key: op for op in ops}
         for op in ops:
             if isinstance(op, EnterLoop):
-                linked[op.key] = replace(op, after=following[f"tail:{op.loop.id}"])
+                linked[op.key] = replace(op, after=following[_tail_key(op.loop.id)])
             elif isinstance(op, RepeatLoop):
-                first = following[f"loop:{op.loop.id}"]
+                first = following[loop_key(op.loop.id)]
                 linked[op.key] = replace(op, first=first, after=following[op.key])
         self._programs[activity_id] = Program(linked, following, keys[0])
         return self._programs[activity_id]
@@ -133,6 +179,28 @@ class Plan:
                 others = (True, False) if variable.type == "boolean" else (variable.default,)
                 values_known.update({repr(value): value for value in others if value is not None})
         return {name: tuple(values.values()) for name, values in compared.items()}
+
+    def choices(self, name: str) -> Choices:
+        """Return the values that a variable may have, else those that conditions compare it with."""
+        if legal := self.legal.get(name):
+            return Choices(legal, closed=True)
+        compared = self.decisive.get(name, ())
+        if self.types.get(name) == "boolean" or (compared and all(isinstance(it, bool) for it in compared)):
+            return Choices((True, False), closed=True)
+        return Choices(compared)
+
+    @cached_property
+    def looped(self) -> Mapping[str, Mapping[str, bool]]:
+        """The lists that loops go through, each with the members of an item that they read.
+
+        Of a member it says whether it is a list itself.
+        """
+        looped: dict[str, dict[str, bool]] = {}
+        for activity in self.workflow.activities:
+            for loop in walk(activity.items):
+                if isinstance(loop, Loop) and loop.kind == "forEach":
+                    looped.setdefault(loop.items or "items", {}).update(_members_read(loop))
+        return looped
 
     @cached_property
     def secrets(self) -> frozenset[str]:
@@ -183,17 +251,18 @@ class Plan:
                     showing[name] = showing.get(name, frozenset()) | {item.id}
         return showing
 
-    def produced(self, step: Step, scope: Scope) -> dict[str, tuple[Json, ...]]:
-        """Return what a step must set: what it is declared to set and others need, with the values compared.
+    def produced(self, step: Step, scope: Scope) -> tuple[str, ...]:
+        """Name what a step must set: what it is declared to set and others need.
 
         A condition needs it; in files whose declarations are complete also another item that shows it, unless
         it has a default (rule 31).
         """
-        return {
-            action.produces: self.decisive.get(action.produces, ())
+        names = (
+            action.produces
             for action in step.actions
             if action.produces and self._needs(action.produces, step) and holds(action.condition, scope)
-        }
+        )
+        return tuple(dict.fromkeys(names))
 
     def _needs(self, name: str, step: Step) -> bool:
         if name in self.decisive or not self.workflow.dialect.declares_sets or name in self.defaults:
@@ -222,19 +291,46 @@ def _quoted(workflow: Workflow) -> dict[str, set[str]]:
     return quoted
 
 
+def _members_read(loop: Loop) -> dict[str, bool]:
+    """Return the members of the loop's item that its body reads, and which of them are lists."""
+    item, members = loop.variables()[-1], dict[str, bool]()
+    for path, is_list in _read_in(loop.body, item):
+        base, _, member = path.removesuffix(".length").partition(".")
+        if base == item and member:
+            members[member] = members.get(member, False) or is_list or path.endswith(".length")
+    return {
+        member: is_list
+        for member, is_list in members.items()
+        if not any(other.startswith(f"{member}.") for other in members)  # an object is shown by its members
+    }
+
+
+def _read_in(items: Sequence[Item], name: str) -> Iterator[tuple[str, bool]]:
+    """Yield the paths that items read, and whether they go through what is there.
+
+    An inner loop may use the name for its own items.
+    """
+    for item in items:
+        conditions = (variables_of(use.condition) for use in item_conditions(item))
+        for path in itertools.chain(item.shown_paths(), *conditions):
+            yield path, isinstance(item, Loop) and path == item.items
+        if isinstance(item, Loop) and name not in item.variables():
+            yield from _read_in(item.body, name)
+
+
 def _flatten(items: Sequence[Item]) -> Iterator[Op]:
     for item in items:
         match item:
             case Step():
-                yield DoStep(f"step:{item.id}", item)
+                yield DoStep(step_key(item.id), item)
                 if item.may_confirm:
-                    yield ConfirmStep(f"confirm:{item.id}", item, confirmation(item))
+                    yield ConfirmStep(confirmation_key(item.id), item, confirmation(item))
             case Gate():
                 yield AskGate(f"gate:{item.id}", item)
             case Loop():
-                yield EnterLoop(f"loop:{item.id}", item, "")
+                yield EnterLoop(loop_key(item.id), item, "")
                 yield from _flatten(steered(item).body)
-                yield RepeatLoop(f"tail:{item.id}", item, "", "")
+                yield RepeatLoop(_tail_key(item.id), item, "", "")
 
 
 def steered(loop: Loop) -> Loop:
@@ -288,4 +384,17 @@ def confirmation(step: Step) -> Gate:
         message=f"Step '{step.title}' is done. Go on, or revise it?",
         options=(Option("proceed", "Proceed"), Option("revise", "Revise", "Do the step again")),
         bound_to=step.id,
+    )
+
+
+def entrance_gate(workflow: Workflow) -> Gate:
+    """The first gate of a workflow of independent activities: which one to enter (rule 35)."""
+    return Gate(
+        id=ENTRANCE,
+        name="Choose an activity",
+        message=f"'{workflow.name}' has independent activities. Which one fits the goal?",
+        options=tuple(
+            Option(activity.id, activity.name, activity.problem or activity.description)
+            for activity in workflow.activities
+        ),
     )

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 
 import msgspec
 from msgspec.structs import replace
 
-from interlock.core.definition.conditions import Scope, holds
+from interlock.core.definition.conditions import Scope, describe, holds, unset_in
 from interlock.core.definition.expressions import CHECKS, EXPRESSION, PATH, root, variables_in
 from interlock.core.definition.program import Plan
 from interlock.core.definition.quoting import most_of_each, on_one_line, quoted
@@ -33,7 +33,7 @@ _WORD = re.compile(r"[A-Za-z0-9_.-]{1,40}")
 MOST_FILLED = 200
 MOST_STORED = 200
 
-AUTO_LINE = "Full-auto: resolve questions from context and by stated assumptions; write both into your notes."
+AUTO_LINE = "Full-auto: resolve {which} from context and by stated assumptions; write both into your notes."
 FOR_THE_USER = "Only the user can answer this, before the work:"
 PREFERRED: Mapping[Capability, str] = {
     "delegation": "Delegate to subagents if you can. If you cannot, do the parts one after the other and "
@@ -57,10 +57,20 @@ UNASKED = "Only the user could answer this, and nobody is asked in this mode; st
 
 
 def render(fragments: tuple[Fragment, ...], scope: Scope) -> str:
-    """Join the fragments that apply, with the variables filled in."""
-    return interpolate(
-        "\n\n".join(fragment.text for fragment in fragments if holds(fragment.when, scope)), scope
+    """Join the fragments that apply, with the variables filled in, and name what unset ones pass over."""
+    texts = (
+        fragment.text if holds(fragment.when, scope) else _passed_over(fragment, scope)
+        for fragment in fragments
     )
+    return interpolate("\n\n".join(text for text in texts if text), scope)
+
+
+def _passed_over(fragment: Fragment, scope: Scope) -> str:
+    unset = unset_in(fragment.when, scope)
+    if fragment.name is None or not unset:
+        return ""
+    missing = ", ".join(f"'{variable}'" for variable in unset)
+    return f"- {fragment.name} is passed over: nobody has set {missing} ({describe(fragment.when)})."
 
 
 def interpolate(text: str, scope: Scope) -> str:
@@ -73,7 +83,7 @@ def question_text(text: str, scope: Scope) -> str:
 
     Results of checks have no marks: the server has written them, and no agent can.
     """
-    most = most_of_each(sum(1 for _ in variables_in(text)))
+    most = most_of_each(len(variables_in(text)))
 
     def written(path: str, value: str) -> str:
         return on_one_line(value, most) if root(path) == CHECKS else quoted(value, most)
@@ -82,6 +92,9 @@ def question_text(text: str, scope: Scope) -> str:
 
 
 def _interpolated(text: str, scope: Scope, written: Callable[[str, str], str]) -> str:
+    if not variables_in(text):
+        return text
+
     def shown(match: re.Match[str]) -> str:
         value = scope.value(match[1])
         if isinstance(value, Missing):
@@ -139,16 +152,23 @@ def step_prompt(plan: Plan, state: RunState, step: Step) -> str:
     parts = [render(step.prompt, scope) or interpolate(step.description or step.title, scope)]
     parts += checks_text(step)
     parts += _capability_lines(plan.workflow.capabilities, state.capabilities)
-    if step.user_input:
-        asked = UNASKED if state.preferences.never_stops else FOR_THE_USER
-        parts.append("\n".join([asked, *(f"- {user_question(need, scope)}" for need in step.user_input)]))
+    asked = [need for need in step.user_input if is_asked(state, need)]
+    assumed = [need for need in step.user_input if need not in asked]
+    for heading, needs in ((FOR_THE_USER, asked), (UNASKED, assumed)):
+        if needs:
+            parts.append("\n".join([heading, *(f"- {user_question(need, scope)}" for need in needs)]))
     if not step.required:
         parts.append(OPTIONAL)
     if not state.preferences.guided:
-        parts.append(AUTO_LINE)
-    if state.remark is not None:
-        parts.append(remark_text(state.remark))
+        parts.append(AUTO_LINE.format(which="all other questions" if asked else "questions"))
+    if state.replies.remark is not None:
+        parts.append(remark_text(state.replies.remark))
     return "\n\n".join(parts)
+
+
+def is_asked(state: RunState, need: UserInput) -> bool:
+    """Say whether the mode asks the user for what only the user can give; else it is assumed (rule 28)."""
+    return state.preferences.guided or not (state.preferences.never_stops or need.is_assumable)
 
 
 def checks_text(step: Step) -> list[str]:
@@ -157,17 +177,6 @@ def checks_text(step: Step) -> list[str]:
     claimed = ", ".join(check.id for check in step.checks if not check.run)
     lines = ["\n".join((CHECKED, *run))] if run else []
     return [*lines, f"{CLAIMED} {claimed}."] if claimed else lines
-
-
-def choices_of(produced: Mapping[str, Sequence[Json]]) -> dict[str, str]:
-    """Return the values that each variable is compared with; one of them alone is not the only choice."""
-    choices: dict[str, str] = {}
-    for name, values in produced.items():
-        only = values[0] if len(values) == 1 else None
-        all_known = [only, not only] if isinstance(only, bool) else values
-        shown = [msgspec.json.encode(value).decode() for value in all_known]  # a word is no number
-        choices[name] = " | ".join([*shown, *(["<another value>"] if len(shown) == 1 else [])])
-    return choices
 
 
 def _capability_lines(

@@ -40,12 +40,12 @@ def quoted(text: str, most: int = MOST_OF_VALUE) -> str:
 
 def on_one_line(text: str, most: int = MOST_OF_VALUE) -> str:
     """Return a text on one line, without what cannot be seen, and without what is beyond its limit."""
-    return " ".join("".join(_visible(_BREAK.sub(" ⏎ ", text[:most]))).split())
+    return " ".join(_cleaned(_BREAK.sub(" ⏎ ", text[:most])).split())
 
 
 def visible(line: str) -> str:
     """Return a line as it is, without what cannot be seen or steers a screen."""
-    return "".join(_visible(line.expandtabs(4)))
+    return _cleaned(line.expandtabs(4))
 
 
 def spelled(text: str) -> str:
@@ -56,6 +56,12 @@ def spelled(text: str) -> str:
 def most_of_each(values: int) -> int:
     """Return how many characters each of the values in one text may have: they share what a form can show."""
     return min(MOST_OF_VALUE, MOST_OF_VALUES // max(values, 1))
+
+
+def _cleaned(text: str) -> str:
+    if text.isascii() and text.isprintable():  # as most values are: nothing to look at in each character
+        return text
+    return "".join(_visible(text))
 
 
 def _visible(text: str) -> Iterator[str]:

@@ -53,11 +53,15 @@ class Value(Struct, frozen=True, omit_defaults=True):
 
 
 class Fragment(Value, frozen=True):
-    """A piece of a prompt, shown when its condition holds; `part` is the field of its own that it was."""
+    """A piece of a prompt, shown when its condition holds; `part` is the field of its own that it was.
+
+    What has a `name` is named where an unset variable leaves it out (rule 20).
+    """
 
     text: str
     when: Condition | None = None
     part: Literal["role", "guidance"] | None = None
+    name: str | None = None
 
 
 class Contract(Value, frozen=True):
@@ -248,6 +252,12 @@ class Step(Value, frozen=True, tag="step"):
         contracts = any(contract.required for contract in self.contracts)
         requires = contracts or self.hands_in or self.checks or self.criteria is not None
         return not (self.notes_optional or requires)
+
+    @property
+    def asks(self) -> tuple[str, ...]:
+        """What a run stops for at the step, in words."""
+        confirms = "the user confirms it" if self.confirm is True else "the user may have to confirm it"
+        return (*(["asks the user"] if self.user_input else ()), *([confirms] if self.may_confirm else ()))
 
     @property
     def may_confirm(self) -> bool:
@@ -459,7 +469,10 @@ SINGLE_VALUES = ("string", "number", "integer", "boolean")
 
 
 class Variable(Value, frozen=True):
-    """A declared variable; `typed` says that its file states the type, which its values then have."""
+    """A declared variable; `typed` says that its file states the type, which its values then have.
+
+    `values` are the only ones that it can have; without them it can have all of its type.
+    """
 
     name: str
     type: str = "string"
@@ -468,6 +481,7 @@ class Variable(Value, frozen=True):
     default: Json = None
     has_default: bool = False
     required: bool = False
+    values: tuple[str | int | float | bool, ...] = ()
 
 
 class ActivityMode(Value, frozen=True):

@@ -8,24 +8,40 @@ from typing import assert_never
 
 from msgspec.structs import replace
 
-from interlock.core.definition.program import LOOP_CONTROL, EnterLoop, Plan, confirmation
-from interlock.core.definition.prompts import text_of
+from interlock.core.definition.program import LOOP_CONTROL, Plan, confirmation, step_key
+from interlock.core.definition.prompts import UNAVAILABLE, text_of
 from interlock.core.definition.workflow import TERMINAL, Step
 from interlock.core.engine.decisions import (
+    asked_how,
     counts,
     decision_missing,
-    inbox_only,
     reported,
-    resolved,
     undecided_gap,
     unknown_option,
     waits_for_user,
 )
 from interlock.core.engine.draft import Draft
-from interlock.core.engine.gates import needs_confirmation, question_of
+from interlock.core.engine.gates import needs_confirmation
 from interlock.core.engine.paths.exits import exits
-from interlock.core.engine.requirements import DIVERGENCE, NOTHING_LACKS, Verdict, examine, observations
-from interlock.core.engine.settle import CIRCLE, REST, consequences, due_roots, lacks_unset, sets_of
+from interlock.core.engine.requirements import (
+    CAPABILITIES,
+    DIVERGENCE,
+    NOTHING_LACKS,
+    OBSERVATION,
+    STATUSES,
+    Verdict,
+    examine,
+    observations,
+)
+from interlock.core.engine.settle import (
+    CIRCLE,
+    REST,
+    asked_for_again,
+    consequences,
+    due_roots,
+    lacks_unset,
+    sets_of,
+)
 from interlock.core.run import events as e
 from interlock.core.run.commands import AcknowledgeStep, Decision, EnterActivity, Terms
 from interlock.core.run.notices import Notice, Notices
@@ -52,6 +68,10 @@ from interlock.core.variables.writes import brought_with, may_set, unowned
 
 GAPS = ("wr.gaps", "wr.contracts.gaps")
 QUESTION_FIRST = "Step '{}' is not done: its question is put to the user now. Send the output again then."
+NOT_OBSERVED = (
+    "The capability observation was not taken: its capability must be one of "
+    f"{', '.join(CAPABILITIES)}, its status one of {', '.join(STATUSES)}."
+)
 ONLY_GAPS = "The run has ended: its open gaps can be resolved, nothing else of the call was taken."
 
 
@@ -135,7 +155,8 @@ def kept_when_blocked(
             later.update(wanted.key for wanted in step.user_input if wanted.key)
     kept = {name: value for name, value in variables.items() if name in later}
     rest = {name: variables[name] for name in variables.keys() - later}
-    free, notices = unowned(plan, state, rest, due_roots(plan, state, EXECUTION))
+    due, again = due_roots(plan, state, EXECUTION), asked_for_again(plan, state, EXECUTION)
+    free, notices = unowned(plan, state, rest, due, again)
     return {**kept, **free}, notices
 
 
@@ -151,39 +172,20 @@ def _close_step(draft: Draft, settled: RunState, need: NeedStep, ack: Acknowledg
     if ack.step is None and not need.step.required and ack.output == Output():
         draft.skip(need)
         return draft.decided()
-    verdict = examine(
-        draft.plan,
-        draft.state,
-        need.step,
-        need.key,
-        ack.output,
-        ack.terms,
-        ack.decisions,
-        ack.checked,
-        now=ack.now,
-        client=ack.client,
-        offered=draft.offered(need.step),
-        brought=draft.settable(need.step),
-    )
+    submission = draft.submission(need.step, ack.output, ack)
+    verdict = examine(draft.plan, draft.state, need.step, need.key, submission)
     if verdict.stopping:
         if verdict.unanswered and draft.policy.exits == "taken" and not waits_alike(draft.found, settled):
             draft.notice("QUESTION_FIRST", QUESTION_FIRST.format(need.step.id))
             # no attempt is blocked at a node where the run had not come to the step
             return replace(draft.decided(), unanswered=verdict.unanswered)
-        return _blocked(
-            draft,
-            settled,
-            need,
-            *verdict.stopping,
-            questions=tuple(draft.put_to_user(verdict.unanswered, verdict.rejections)),
-            verdict=verdict,
-        )
-    draft.record(*verdict.ran, *draft.put(verdict.answers), *learned(ack.output), *verdict.gaps)
-    take_gaps(draft, ack.output)
+        questions = tuple(draft.put_to_user(verdict.unanswered, verdict.rejections))
+        return _blocked(draft, settled, need, *verdict.stopping, questions=questions, verdict=verdict)
+    accept(draft, ack.output, verdict)
     if need.step.wants_notes and not ack.output.has_content:
         text = f"Nothing was written down about step '{need.step.id}'."
         draft.record(e.GapRecorded("warning", "unexpected", "no_notes", text, need.key))
-    digest = ack.output.digest if draft.state.frames else ""
+    digest = ack.output.digest if draft.state.visit.frames else ""
     complete(draft, need, digest, verdict, claimed=False)
     _report_confirmation(draft, need.step, ack)
     return draft.decided()
@@ -194,12 +196,25 @@ def _other_step(draft: Draft, about: Mapping[str, str]) -> Refusal:
     activity, step = draft.plan.workflow.activity(draft.state.activity), about["step"]
     if activity is None or activity.step(step) is None:
         return Refusal(Code.STEP_NOT_FOUND, about)
-    if instance(draft.state, step) in draft.state.done:
+    if instance(draft.state, step) in draft.state.visit.done:
         return Refusal(Code.STEP_ALREADY_COMPLETE, about)
     return Refusal(Code.STEP_NOT_PENDING, about)
 
 
-def learned(output: Output) -> Iterator[e.Event]:
+def accept(draft: Draft, output: Output, verdict: Verdict) -> None:
+    """Record what was examined and passed: checks, answers, what the artifacts tell, gaps made and closed."""
+    draft.record(*verdict.ran, *draft.put(verdict.answers), *_learned(output), *verdict.gaps)
+    if len([*observations(output)]) < len([*output.of_kind(*OBSERVATION)]):
+        draft.notice("OBSERVATION_NOT_TAKEN", NOT_OBSERVED)
+    for artifact in output.of_kind(*GAPS):
+        for gap in _members(artifact, "open"):
+            severity: Severity = "critical" if gap.get("severity") == "critical" else "warning"
+            text = str(gap.get("summary") or "")
+            draft.record(e.GapRecorded(severity, "unexpected", "reported", text))
+    _resolve_gaps(draft, output)
+
+
+def _learned(output: Output) -> Iterator[e.Event]:
     """Read from the artifacts which capabilities were seen, which divergence, and how a loop is steered."""
     yield from observations(output)
     for artifact in output.of_kind(*DIVERGENCE):
@@ -215,16 +230,6 @@ def learned(output: Output) -> Iterator[e.Event]:
                 yield e.LoopSteered("continue")
             case "stop":
                 yield e.LoopSteered("stop")
-
-
-def take_gaps(draft: Draft, output: Output) -> None:
-    """Record the gaps that the agent discloses, and those that it closes (contract `wr.contracts.gaps`)."""
-    for artifact in output.of_kind(*GAPS):
-        for gap in _members(artifact, "open"):
-            severity: Severity = "critical" if gap.get("severity") == "critical" else "warning"
-            text = str(gap.get("summary") or "")
-            draft.record(e.GapRecorded(severity, "unexpected", "reported", text))
-    _resolve_gaps(draft, output)
 
 
 def resolves_gaps(output: Output) -> bool:
@@ -252,7 +257,7 @@ def _resolve_gaps(draft: Draft, output: Output) -> None:
     for artifact in output.of_kind(*GAPS):
         for gap in _members(artifact, "resolved"):
             number = gap.get("gap")
-            known = {listed.number: listed for listed in draft.state.gap_list if not listed.resolved}
+            known = {listed.number: listed for listed in draft.state.gaps.newest if not listed.resolved}
             if not isinstance(number, int) or number not in known:
                 draft.notice("NO_SUCH_GAP", f"There is no open gap {text_of(number)} to resolve.")
             elif known[number].users:
@@ -274,14 +279,15 @@ def complete(draft: Draft, need: NeedStep, output: str, verdict: Verdict, *, cla
     new, or if the step is acknowledged outside loops, where it is done only once a visit.
     """
     assert draft.state.activity is not None
-    following = draft.plan.program(draft.state.activity).after(f"step:{need.step.id}")
+    following = draft.plan.program(draft.state.activity).after(step_key(need.step.id))
     sets = sets_of(draft.plan, draft.state, need.step.actions)
     brought, artifacts = verdict.handed_in, verdict.quoted
     draft.record(
         e.StepCompleted(need.key, need.step.id, following, claimed, sets, output, brought, artifacts)
     )
     draft.write_by(need.step)
-    _notice_omissions(draft, need.step)
+    may_lack = claimed and draft.plan.workflow.dialect.claims_may_lack_variables
+    _notice_omissions(draft, need.step, has_gaps=draft.state.preferences.never_stops and not may_lack)
 
 
 def _report_confirmation(draft: Draft, step: Step, ack: AcknowledgeStep) -> None:
@@ -291,30 +297,39 @@ def _report_confirmation(draft: Draft, step: Step, ack: AcknowledgeStep) -> None
     if not needs_confirmation(draft.plan, draft.state, step):
         return
     gate = confirmation(step)
-    digest = question_of(draft.plan, draft.state, gate, step).digest
-    decision = ack.decisions.get(digest) or reported(ack.output, ack.client, gate.id, step.id)
+    need = NeedAnswer(instance(draft.state, gate.id), gate, draft.now, step)
+    decision = ack.decisions.get(draft.question(need).digest)
+    decision = decision or reported(ack.output, ack.client, gate.id, step.id)
     if decision is None and ack.reports:
         decision = Decision("proceed", "agent", ack.client)
-    key = instance(draft.state, gate.id)
-    if decision and counts(decision, draft.state, key, ack.terms) and gate.option(decision.option):
-        draft.show(NeedAnswer(key, gate, draft.now, step))
-        draft.record(resolved(draft.plan, draft.state, gate, key, decision, draft.now, confirms=step))
+    if decision and counts(decision, draft.state, need.key, ack.terms) and gate.option(decision.option):
+        draft.show(need)
+        draft.record(draft.resolved(need, decision))
 
 
-def _notice_omissions(draft: Draft, step: Step) -> None:
-    """Tell the caller which variables a step should have set, and which capability is missing."""
+def _notice_omissions(draft: Draft, step: Step, *, has_gaps: bool) -> None:
+    """Tell the caller which variables a step should have set, and which capability is missing.
+
+    `has_gaps` says that what the step must set and has not is told as a gap.
+    """
+    suffices = draft.plan.defaults.keys() - draft.plan.decisive.keys()
+    known = {*set_names(draft.state.variables), *suffices}
+    known |= {*draft.plan.produced(step, draft.plan.scope(draft.state.variables))} if has_gaps else set()
     for action in step.actions:
-        if action.produces and action.produces not in set_names(draft.state.variables):
+        if action.produces and action.produces not in known:
             text = f"Step '{step.id}' should set '{action.produces}'; it is not set."
             draft.notice("VARIABLE_NOT_SET", text)
+    unset = [name for name in step.inferred if name not in {*known, *draft.state.variables}]
+    if names := ", ".join(f"'{name}'" for name in unset if may_set(draft.plan, draft.state, step, name)):
+        text = f"The text of step '{step.id}' says to set {names}, and nobody has."
+        draft.notice("VARIABLE_NOT_SET", text)
     for event in itertools.islice(reversed(draft.events), 1, None):
         if isinstance(event, e.StepCompleted):  # what came before belongs to another step
             break
         if isinstance(event, e.CapabilityObserved) and event.status == "unavailable":
             wanted = draft.plan.workflow.capabilities.get(event.capability)
             if wanted == "preferred":
-                text = f"{event.capability} is unavailable; do the parts one after the other instead."
-                draft.notice("CAPABILITY_DEGRADED", text)
+                draft.notice("CAPABILITY_DEGRADED", UNAVAILABLE[event.capability])
 
 
 def _answer_gate(
@@ -323,24 +338,18 @@ def _answer_gate(
     if ack.step is not None:
         about = {"checkpoint": need.gate.id, "step": ack.step}
         return Refusal(
-            Code.DECISION_PENDING, {**about, **inbox_only(draft.state, need.key, ack.terms, need.gate)}
+            Code.DECISION_PENDING, {**about, **asked_how(draft.state, need.key, ack.terms, need.gate)}
         )
     decision = _decision_on(draft, need, ack)
     if isinstance(decision, Blocker) and draft.events and draft.policy.exits == "taken":
         draft.take(ack.variables)
         return draft.decided()  # the call has come to a question of another surface's run, which is now put
     if isinstance(decision, Blocker):
-        if not draft.take_expired(need.gate, need.key, need.opened_at, need.confirms):
-            question = question_of(draft.plan, draft.state, need.gate, need.confirms)
+        if not draft.take_expired(need):
             _, ignored = kept_when_blocked(draft.plan, settled, need, ack.variables, ack.terms)
             draft.notices.extend(ignored)
-            return _blocked(
-                draft,
-                settled,
-                need,
-                decision,
-                verdict=Verdict(unanswered=(Unanswered(need.key, question),)),
-            )
+            verdict = Verdict(unanswered=(Unanswered(need.key, draft.question(need)),))
+            return _blocked(draft, settled, need, decision, verdict=verdict)
         draft.take(ack.variables)
         return draft.decided()
     if decision is None:
@@ -349,18 +358,8 @@ def _answer_gate(
         return draft.decided()
     by_server: e.Resolved = "assumed" if need.confirms else "auto_advanced"
     how: e.Resolved = by_server if decision.channel == "server" else "chosen"
-    answer = resolved(
-        draft.plan,
-        draft.state,
-        need.gate,
-        need.key,
-        decision,
-        ack.now,
-        how=how,
-        confirms=need.confirms,
-        brings=ack.variables,
-    )
-    gaps = consequences(answer) or undecided_gap(draft.state, answer, need.confirms, need.gate)
+    answer = draft.resolved(need, decision, how=how, brings=ack.variables)
+    gaps = consequences(answer) or undecided_gap(draft.state, answer, need)
     draft.record(answer, *gaps)
     draft.take(ack.variables)
     return draft.decided()
@@ -369,7 +368,7 @@ def _answer_gate(
 def _decision_on(draft: Draft, need: NeedAnswer, ack: AcknowledgeStep) -> Decision | Blocker | None:
     """The decision that counts; a blocker where there is none; None where an optional gate is passed."""
     gate, decision = need.gate, _offered(draft, need, ack)
-    question = question_of(draft.plan, draft.state, gate, need.confirms)
+    question = draft.question(need)
     if draft.state.preferences.never_stops and (decision is None or gate.option(decision.option) is None):
         return Decision(gate.default_option or gate.options[0].id, "server")
     if decision is None and not gate.required:
@@ -386,8 +385,8 @@ def _decision_on(draft: Draft, need: NeedAnswer, ack: AcknowledgeStep) -> Decisi
 def _offered(draft: Draft, need: NeedAnswer, ack: AcknowledgeStep) -> Decision | None:
     """The answer that came with the call, the user's own first."""
     names = (need.gate.id, need.confirms.id) if need.confirms else (need.gate.id,)
-    digest = question_of(draft.plan, draft.state, need.gate, need.confirms).digest
-    decision = ack.decisions.get(digest) or reported(ack.output, ack.client, *names)
+    decision = ack.decisions.get(draft.question(need).digest)
+    decision = decision or reported(ack.output, ack.client, *names)
     if decision is not None or need.confirms is None:
         return decision
     if not draft.state.preferences.guided:
@@ -430,8 +429,7 @@ def without_input(draft: Draft, need: NeedInput) -> Iterator[e.Event]:
     yield e.GapRecorded("critical", "unexpected", "missing_input", need.message, need.subject)
     assert draft.state.activity is not None
     if need.loop is not None:
-        head = draft.plan.program(draft.state.activity).ops[f"loop:{need.loop.id}"]
-        assert isinstance(head, EnterLoop)
+        head = draft.plan.program(draft.state.activity).head(need.loop.id)
         yield e.LoopLeft(need.loop.id, head.after, "gap")
         return
     endless = need.subject.startswith(CIRCLE)

@@ -26,15 +26,16 @@ def unanswered(
     plan: Plan, state: RunState, command: Answerable, outcome: Decided | Refusal
 ) -> tuple[Unanswered, ...]:
     """Return the questions that the outcome answers for the user, or of which it lacks only the answer."""
-    if command.asks_by is None or state.preferences.never_stops:
+    asks_by = command.terms.asks_by
+    if asks_by is None or state.preferences.never_stops:
         return ()
-    if command.asks_by == "elicitation" and not command.terms.asks_by_form:
+    if asks_by == "elicitation" and not command.terms.asks_by_form:
         return ()
-    if command.asks_by == "inbox" and command.terms.decisions != "user":
+    if asks_by == "inbox" and command.terms.decisions != "user":
         return ()
     recorded = outcome.kept if isinstance(outcome, Refusal) else outcome.events
     after = evolved(state, recorded)
-    by_user, first = Decision("", command.asks_by), dict[str, Unanswered]()  # of each question, in order
+    by_user, first = Decision("", asks_by), dict[str, Unanswered]()  # of each question, in order
     for asked in (*_reported(plan, state, recorded), *outcome.unanswered):
         is_answered = asked.question.digest in command.decisions
         found = find_gate(plan, after, asked.question.id)
@@ -81,7 +82,7 @@ def with_declines(
             asked.question.id,
             asked.question.digest,
             command.now,
-            command.asks_by or "elicitation",
+            command.terms.asks_by or "elicitation",
             command.client,
         )
         for asked in declined

@@ -9,8 +9,8 @@ from interlock.core.definition.expressions import root
 from interlock.core.definition.program import END, Plan
 from interlock.core.definition.workflow import Approvers, Gate
 from interlock.core.engine.acknowledge import input_required
-from interlock.core.engine.claims import Walk, take_with_claims
-from interlock.core.engine.decisions import counts, inbox_only, quorum, resolved, taken_in_time, undecided_gap
+from interlock.core.engine.claims import Walk, no_activity, take_with_claims
+from interlock.core.engine.decisions import asked_how, counts, quorum, taken_in_time, undecided_gap
 from interlock.core.engine.draft import Draft
 from interlock.core.engine.gates import (
     FoundGate,
@@ -20,7 +20,6 @@ from interlock.core.engine.gates import (
     is_answered,
     loops_around,
     pending_gates,
-    question_of,
     round_of,
 )
 from interlock.core.engine.settle import unwhole
@@ -32,8 +31,8 @@ from interlock.core.run.commands import (
     OpenCheckpoint,
     ResolveCheckpoint,
     ResumeWorker,
-    Terms,
 )
+from interlock.core.run.keys import instance_key
 from interlock.core.run.outcomes import Code, Decided, NeedAnswer, NeedInput, Refusal
 from interlock.core.run.polls import ApproverAnswer, entitled, seats
 from interlock.core.run.questions import Unanswered
@@ -47,14 +46,14 @@ CLOCKS_DIFFER_MS = 60_000  # at most, on machines that share a store
 def open_checkpoint(plan: Plan, state: RunState, command: OpenCheckpoint) -> Decided | Refusal:
     """Yield a gate: walk to it, which claims the steps before it, and put its question (rule 14)."""
     if state.activity is None:
-        return Refusal(Code.NO_ACTIVITY)
+        return no_activity(plan)
     if state.finished:
         return Refusal(Code.RUN_FINISHED)
     draft = Draft(plan, state, command.policy, command.now, command.decisions)
     found = find_gate(plan, state, command.gate)
     if found is None:
         return _not_found(draft, command.gate)
-    if state.open is not None and state.open.gate != command.gate:
+    if state.visit.open is not None and state.visit.open.gate != command.gate:
         draft.take_expired_open()
     if (opened := draft.state.active) is not None:
         about = {"checkpoint": opened.gate, "instance": opened.key, "requested": command.gate}
@@ -81,13 +80,18 @@ def _reached(
     what that passes is kept.
     """
     behind = _behind(draft, found, command, wanted)
+    if isinstance(behind, NeedAnswer):
+        draft.take(_before_showing(draft, found.gate, command))
+        Walk(draft, command, found).report()
+        return _unwhole(draft, found.gate, command) or behind
     if behind is not None:
         return behind
     take_with_claims(draft, replace(command, variables=_before_showing(draft, found.gate, command)))
     walk = Walk(draft, command, found)
     if walk.loops and wanted is None and found.gate.condition is not None:
         # in a loop the gate is meant in the next round to which it applies, if there is one ahead
-        ahead = Walk(_copy(draft), command, found)
+        copy = Draft(draft.plan, draft.state, draft.policy, draft.now, draft.decisions)
+        ahead = Walk(copy, command, found)
         ahead.passes_inapplicable = True
         walk.passes_inapplicable = isinstance(ahead.go(), NeedAnswer)
     need = walk.go()
@@ -96,12 +100,19 @@ def _reached(
     number = round_of(draft.state, need.key).get("iteration") if isinstance(need, NeedAnswer) else None
     if not isinstance(need, NeedAnswer) or (wanted is not None and walk.loops and wanted != number):
         return draft.refused(Refusal(Code.CHECKPOINT_NOT_ACTIVE, {"checkpoint": found.gate.id}))
-    dismisses = isinstance(command, ResolveCheckpoint) and command.condition_not_met
-    is_shown = not dismisses or holds(found.gate.condition, draft.plan.scope(draft.state.variables))
-    if is_shown and (lacking := unwhole(draft.plan, draft.state, found.gate)) is not None:
-        return draft.refused(input_required(lacking))
+    if (refusal := _unwhole(draft, found.gate, command)) is not None:
+        return refusal
     walk.report()
     return need
+
+
+def _unwhole(draft: Draft, gate: Gate, command: OpenCheckpoint | ResolveCheckpoint) -> Refusal | None:
+    """Refuse to show a question that lacks something; one that does not apply is dismissed unseen."""
+    dismisses = isinstance(command, ResolveCheckpoint) and command.condition_not_met
+    if dismisses and not holds(gate.condition, draft.plan.scope(draft.state.variables)):
+        return None
+    lacking = unwhole(draft.plan, draft.state, gate)
+    return draft.refused(input_required(lacking)) if lacking is not None else None
 
 
 def _before_showing(draft: Draft, gate: Gate, command: OpenCheckpoint | ResolveCheckpoint) -> Variables:
@@ -116,37 +127,33 @@ def _before_showing(draft: Draft, gate: Gate, command: OpenCheckpoint | ResolveC
     return {name: value for name, value in command.variables.items() if root(name) not in later}
 
 
-def _copy(draft: Draft) -> Draft:
-    return Draft(draft.plan, draft.state, draft.policy, draft.now, draft.decisions)
-
-
 def _behind(
     draft: Draft, found: FoundGate, command: OpenCheckpoint | ResolveCheckpoint, wanted: int | None
 ) -> NeedAnswer | Refusal | None:
     """Return what comes of a gate that the run has come past; None if it is ahead."""
     plan, state, gate = draft.plan, draft.state, found.gate
-    if (opened := state.open) is not None and opened.gate == gate.id:
+    if (opened := state.visit.open) is not None and opened.gate == gate.id:
         return NeedAnswer(opened.key, gate, opened.opened_at, found.confirms)
     loops = loops_around(plan, state, found)
-    inside = replace(state, frames=state.frames[: len(loops)])
+    inside = state.within(frames=state.visit.frames[: len(loops)])
     keys = [*plan.program(state.activity or "").ops, END]
-    ahead = keys.index(found.key) >= keys.index(state.next_key)
-    if [frame.loop for frame in inside.frames] != loops:  # its loop has yet to begin, or is over
+    ahead = keys.index(found.key) >= keys.index(state.visit.next_key)
+    if [frame.loop for frame in inside.visit.frames] != loops:  # its loop has yet to begin, or is over
         about: dict[str, Json] = {"checkpoint": gate.id}
         if wanted is not None and len(loops) == 1:
-            about["instance"] = f"{loops[0]}@{wanted - 1}::{gate.id}"
+            about["instance"] = instance_key([(loops[0], wanted - 1)], gate.id)
         return None if ahead else Refusal(Code.CHECKPOINT_NOT_ACTIVE, about)
-    if loops and wanted is not None and wanted <= inside.frames[-1].iteration:
-        earlier = replace(inside.frames[-1], iteration=wanted - 1)
-        past = replace(inside, frames=(*inside.frames[:-1], earlier))
+    if loops and wanted is not None and wanted <= inside.visit.frames[-1].iteration:
+        earlier = replace(inside.visit.frames[-1], iteration=wanted - 1)
+        past = inside.within(frames=(*inside.visit.frames[:-1], earlier))
         return _already_answered(inside, gate, instance(past, gate.id))
-    key, waiting = instance(inside, gate.id), inside.yielded.get(command.agent)
+    key, waiting = instance(inside, gate.id), inside.visit.yielded.get(command.agent)
     if is_answered(plan, inside, gate, key):
         is_meant = wanted is not None or (waiting is not None and waiting.key == key)
-        is_only = not loops or (is_meant and wanted in (None, inside.frames[-1].iteration + 1))
+        is_only = not loops or (is_meant and wanted in (None, inside.visit.frames[-1].iteration + 1))
         return _already_answered(inside, gate, key) if is_only else None
     dismisses = isinstance(command, ResolveCheckpoint) and command.condition_not_met
-    if key in state.passed and (dismisses or state.open is None):
+    if key in state.visit.passed and (dismisses or state.visit.open is None):
         return NeedAnswer(key, gate, draft.now, found.confirms)
     if ahead or loops:
         return None
@@ -154,7 +161,7 @@ def _behind(
 
 
 def _already_answered(state: RunState, gate: Gate, key: str) -> Refusal:
-    about = {"checkpoint": gate.id, "option": state.answers.get(key) or None, "instance": key}
+    about = {"checkpoint": gate.id, "option": state.visit.answers.get(key) or None, "instance": key}
     return Refusal(Code.CHECKPOINT_ALREADY_ANSWERED, about)
 
 
@@ -162,6 +169,8 @@ def resolve_checkpoint(plan: Plan, state: RunState, command: ResolveCheckpoint) 
     """Answer the open gate, or on `gated` the one that is named and walked to, in exactly one way."""
     if state.finished:
         return Refusal(Code.RUN_FINISHED)
+    if command.policy.exits == "claimed" and state.activity is None and state.visit.open is None:
+        return no_activity(plan)
     draft = Draft(plan, state, command.policy, command.now, command.decisions)
     need = _question_meant(draft, command)
     if isinstance(need, Refusal):
@@ -169,37 +178,20 @@ def resolve_checkpoint(plan: Plan, state: RunState, command: ResolveCheckpoint) 
     if command.policy.gates == "opened" and command.option is None and command.variables:
         draft.take(command.variables)
         return draft.decided()  # the call has brought what the question shows, and answers nothing
-    found = FoundGate(need.gate, "", need.confirms)
     answer = _decision(draft, need, command)
     if isinstance(answer, Refusal):
         answer = replace(
-            answer, about={**answer.about, **inbox_only(draft.state, need.key, command.terms, need.gate)}
+            answer, about={**answer.about, **asked_how(draft.state, need.key, command.terms, need.gate)}
         )
         return _with_showing(draft, need, answer, command)
     if answer is not None:  # a question that does not apply is dismissed unseen
-        draft.show(need, _agent_of(draft.state, need.key))
+        draft.show(need)
     how: e.Resolved = "dismissed" if answer is None else "chosen"
-    event = resolved(
-        plan,
-        draft.state,
-        found.gate,
-        need.key,
-        answer,
-        command.now,
-        how="auto_advanced" if command.auto_advance else how,
-        confirms=found.confirms,
-        agent=_agent_of(draft.state, need.key),
-        resumable=bool(_agent_of(draft.state, need.key)),
-        brings=command.variables,
-    )
-    draft.record(event, *undecided_gap(draft.state, event, found.confirms, found.gate))
+    how = "auto_advanced" if command.auto_advance else how
+    event = draft.resolved(need, answer, how=how, brings=command.variables)
+    draft.record(event, *undecided_gap(draft.state, event, need))
     draft.take(command.variables)
     return draft.decided()
-
-
-def _agent_of(state: RunState, key: str) -> str:
-    """Name the worker that yielded the question; empty if nobody did."""
-    return state.open.agent if state.open is not None and state.open.key == key else ""
 
 
 def _with_showing(draft: Draft, need: NeedAnswer, refusal: Refusal, command: ResolveCheckpoint) -> Refusal:
@@ -217,10 +209,11 @@ def _question_meant(draft: Draft, command: ResolveCheckpoint) -> NeedAnswer | Re
         lacking = _bring_whole(draft, command)
         if lacking is not None:
             return lacking
-    opened = draft.state.open
+    opened = draft.state.visit.open
     if opened is not None and command.gate in (None, opened.gate) and _is_active(opened, command):
         asked = find_gate(draft.plan, draft.state, opened.gate)
         assert asked is not None
+        Walk(draft, command, asked).report()
         return NeedAnswer(opened.key, asked.gate, opened.opened_at, asked.confirms)
     if command.gate is None:
         return Refusal(Code.CHECKPOINT_NOT_ACTIVE)
@@ -231,10 +224,11 @@ def _question_meant(draft: Draft, command: ResolveCheckpoint) -> NeedAnswer | Re
         mistaken = _mistaken(found.gate, command)
         return mistaken or _reached(draft, found, command)
     key = instance(draft.state, found.gate.id)
-    if key in draft.state.answers:
+    if key in draft.state.visit.answers:
         return _already_answered(draft.state, found.gate, key)
     listed = [other.id for other in pending_gates(draft.plan, draft.state)]
-    return Refusal(Code.CHECKPOINT_NOT_ACTIVE, {"checkpoint": found.gate.id, "pending": listed})
+    about: dict[str, Json] = {"checkpoint": found.gate.id, "pending": listed}
+    return Refusal(Code.CHECKPOINT_NOT_ACTIVE, {**about, "ahead": found.gate.id in listed})
 
 
 def _bring_whole(draft: Draft, command: ResolveCheckpoint) -> Refusal | None:
@@ -288,9 +282,9 @@ def _decision(draft: Draft, need: NeedAnswer, command: ResolveCheckpoint) -> Dec
 def _chosen(draft: Draft, need: NeedAnswer, command: ResolveCheckpoint, option: str) -> Decision | Refusal:
     gate = need.gate
     is_listed = command.policy.gates == "pending"  # there a question is known from entry
-    elapsed = command.now - (draft.state.entered_at if is_listed else need.opened_at)
+    elapsed = command.now - (draft.state.visit.entered_at if is_listed else need.opened_at)
     least = command.terms.min_response_ms if command.policy.exits == "claimed" else 0
-    question = question_of(draft.plan, draft.state, gate, need.confirms)
+    question = draft.question(need)
     decided = command.decisions.get(question.digest)
     decision = decided or Decision(option, command.channel, command.client, command.note)
     if not counts(decision, draft.state, need.key, command.terms, gate):
@@ -301,7 +295,8 @@ def _chosen(draft: Draft, need: NeedAnswer, command: ResolveCheckpoint, option: 
     if decided is None and command.channel == "agent" and -CLOCKS_DIFFER_MS <= elapsed < least:
         about = {"checkpoint": gate.id, "elapsed_ms": max(elapsed, 0), "minimum_ms": least}
         return Refusal(Code.TOO_FAST, about)
-    if (mistaken := _mistaken(gate, command)) is not None:
+    # The answer of a form too: a client need not keep to the options that its form lists.
+    if (mistaken := _mistaken(gate, replace(command, option=decision.option))) is not None:
         return mistaken
     if decided is not None and decided.channel != "elicitation" and decided.option != option:
         return Refusal(Code.USER_MUST_DECIDE, {"checkpoint": gate.id, "decided": decided.option})
@@ -324,12 +319,12 @@ def resume_checkpoint(plan: Plan, state: RunState, command: ResumeWorker) -> Dec
     draft.take(command.variables)
     draft.take_expired_open()
     if (opened := draft.state.active) is not None:
-        found, terms = find_gate(plan, draft.state, opened.gate), Terms().within(draft.state.terms)
-        only = inbox_only(draft.state, opened.key, terms, found.gate if found is not None else None)
-        return Refusal(Code.CHECKPOINT_STILL_ACTIVE, {"checkpoint": opened.gate, **only})
-    answer = draft.state.yielded.get(command.agent)
+        found = find_gate(plan, draft.state, opened.gate)
+        how = asked_how(draft.state, opened.key, command.terms, found.gate if found is not None else None)
+        return Refusal(Code.CHECKPOINT_STILL_ACTIVE, {"checkpoint": opened.gate, **how})
+    answer = draft.state.visit.yielded.get(command.agent)
     if answer is None:
-        return Refusal(Code.CHECKPOINT_NOT_YIELDED, {"yielded_by": list(draft.state.yielded)})
+        return Refusal(Code.CHECKPOINT_NOT_YIELDED, {"yielded_by": list(draft.state.visit.yielded)})
     draft.record(e.GateResumed(answer.key, answer.gate, command.agent))
     return draft.decided()
 
@@ -355,19 +350,8 @@ def approve(plan: Plan, state: RunState, command: Approve) -> Decided | Refusal:
     draft.record(e.ApprovalGiven(opened.key, command.gate, opened.shown, approval))
     decision = quorum(rule, draft.state.poll(opened))
     if decision is not None and command.policy.exits == "claimed":
-        agent = opened.agent
-        draft.record(
-            resolved(
-                plan,
-                draft.state,
-                found.gate,
-                opened.key,
-                decision,
-                command.now,
-                agent=agent,
-                resumable=bool(agent),
-            )
-        )
+        need = NeedAnswer(opened.key, found.gate, opened.opened_at)
+        draft.record(draft.resolved(need, decision))
     return draft.decided()
 
 
@@ -389,7 +373,7 @@ def _put_to_approvers(
     plan: Plan, state: RunState, gate_id: str, shown: str
 ) -> tuple[OpenGate, FoundGate, Approvers] | Refusal:
     """Return the open question that is meant, if it was shown so and named people decide it."""
-    opened, found = state.open, find_gate(plan, state, gate_id)
+    opened, found = state.visit.open, find_gate(plan, state, gate_id)
     is_meant = opened is not None and (opened.gate, opened.shown) == (gate_id, shown)
     if state.finished or opened is None or found is None or found.gate.decide is None or not is_meant:
         return Refusal(Code.CHECKPOINT_NOT_ACTIVE, {"checkpoint": gate_id})

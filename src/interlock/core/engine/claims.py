@@ -9,12 +9,12 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from interlock.core.definition.conditions import holds
-from interlock.core.definition.program import AskGate, ConfirmStep, DoStep, Plan, RepeatLoop
+from interlock.core.definition.program import AskGate, ConfirmStep, DoStep, Plan
 from interlock.core.definition.workflow import Gate, Loop, Step, walk
-from interlock.core.engine.acknowledge import complete, input_required, learned, take_gaps, without_input
-from interlock.core.engine.decisions import inbox_only, reports, resolved, undecided_gap
+from interlock.core.engine.acknowledge import accept, complete, input_required, without_input
+from interlock.core.engine.decisions import asked_how, reports, undecided_gap
 from interlock.core.engine.draft import Draft
-from interlock.core.engine.gates import FoundGate, found_at, loops_around, question_of, round_of
+from interlock.core.engine.gates import FoundGate, found_at, loops_around, round_of
 from interlock.core.engine.loops import ended_loop, goes_by
 from interlock.core.engine.requirements import NOTHING_LACKS, Verdict, examine
 from interlock.core.engine.settle import consequences, next_event
@@ -64,13 +64,12 @@ class Walk:
     ) -> None:
         self.draft = draft
         self.most_events = most_events
+        self.command = command
         self.terms = command.terms
-        self.decisions = command.decisions
-        self.checked = command.checked
-        self.client = command.client
         claimed = claimed_outputs(draft.plan, draft.state, command.claims)
         self.new = {step: list(outputs.new) for step, outputs in claimed.items()}
         self.repeated = {step: iter(outputs.repeated) for step, outputs in claimed.items()}
+        self.only_repeated = {step for step, outputs in claimed.items() if not outputs.new}
         self.towards = towards
         self.loops = loops_around(draft.plan, draft.state, towards) if towards else []
         self.begun: set[str] = set()
@@ -152,9 +151,8 @@ class Walk:
         it. Any other may be claimed as the last: nothing in a walk changes its condition (rule 30).
         """
         plan, state = self.draft.plan, self.draft.state
-        tail = plan.program(state.activity or "").ops[f"tail:{event.loop}"]
-        assert isinstance(tail, RepeatLoop)
-        loop, frame = tail.loop, state.frames[-1]
+        tail = plan.program(state.activity or "").tail(event.loop)
+        loop, frame = tail.loop, state.visit.frames[-1]
         steps = [item for item in walk(loop.body) if isinstance(item, Step)]
         if frame.total is not None or self._brings_another(loop):
             return event
@@ -169,11 +167,14 @@ class Walk:
         about["condition"] = "; ".join(goes_by(loop))
         about["steps"] = [step.id for step in steps]
         about["steered"] = loop.steered
+        about["repeated"] = [step.id for step in steps if step.id in self.only_repeated]
         return Refusal(Code.ROUND_DUE, {**about, **self.heading})
 
     def _brings_another(self, loop: Loop) -> bool:
         """Say whether the call brings outputs for a round after this one: more of a step that is done."""
-        done = [item for item in loop.body if instance(self.draft.state, item.id) in self.draft.state.done]
+        done = [
+            item for item in loop.body if instance(self.draft.state, item.id) in self.draft.state.visit.done
+        ]
         inner = [item for within in loop.body if isinstance(within, Loop) for item in walk(within.body)]
         return any(self.new.get(item.id) for item in (*done, *inner))
 
@@ -186,33 +187,23 @@ class Walk:
         claim = new.pop(0) if new else None
         output = claim or next(self.repeated.get(need.step.id, iter(())), Output())
         draft.receive(output, need.step.id)
-        verdict = examine(
-            draft.plan,
-            draft.state,
-            need.step,
-            need.key,
-            output,
-            self.terms,
-            self.decisions,
-            self.checked,
-            now=draft.now,
-            client=self.client,
-            claimed=True,
-            offered=draft.offered(need.step),
-            brought=draft.settable(need.step),
-            fixed=self.fixed,
-        )
+        submission = draft.submission(need.step, output, self.command)
+        submission = replace(submission, claimed=True, fixed=self.fixed)
+        verdict = examine(draft.plan, draft.state, need.step, need.key, submission)
         if verdict.stopping:
             return self._lacks(need, verdict)
-        draft.record(*verdict.ran, *draft.put(verdict.answers), *learned(output), *verdict.gaps)
-        take_gaps(draft, output)
+        accept(draft, output, verdict)
         digest = claim.digest if claim is not None else ""
         complete(draft, need, digest, verdict, claimed=True)
         return None
 
+    def _how(self) -> dict[str, Json]:
+        """Return how the user is asked what a step wants to know."""
+        return asked_how(self.draft.state, "", self.terms)
+
     def _lacks(self, need: NeedStep, verdict: Verdict) -> Refusal | None:
         """Refuse to claim a step that lacks something."""
-        refusal = verdict.check_refusal or _unclaimable(need, verdict.stopping[0])
+        refusal = verdict.check_refusal or _unclaimable(need, verdict.stopping[0], self._how())
         kept = tuple(self.draft.put_to_user(verdict.unanswered, verdict.rejections))
         return replace(
             refusal,
@@ -224,9 +215,17 @@ class Walk:
     def report(self) -> None:
         """Record the outputs that came for steps which this walk has not completed, each once a visit."""
         activity = self.draft.plan.workflow.activity(self.draft.state.activity)
-        for step in activity.steps() if activity is not None else ():
-            digests = [output.digest for output in self.new.pop(step.id, ())]
-            self.draft.record(*(e.StepReported(step.id, digest) for digest in digests if digest))
+        self._report([step.id for step in activity.steps()] if activity is not None else [])
+
+    def report_late(self) -> None:
+        """Record the outputs that came for steps which an earlier call has claimed without one (rule 14)."""
+        visit = self.draft.state.visit
+        self._report([step for step in visit.unreported if step in visit.done])
+
+    def _report(self, steps: Sequence[str]) -> None:
+        for step in steps:
+            digests = [output.digest for output in self.new.pop(step, ())]
+            self.draft.record(*(e.StepReported(step, digest) for digest in digests if digest))
 
     def _meet(self, need: NeedAnswer) -> Refusal | None:
         """Refuse to pass an unanswered gate, unless the mode or the user's enforcement says otherwise."""
@@ -238,11 +237,8 @@ class Walk:
             return None
         if draft.state.preferences.never_stops:
             option = need.gate.default_option or need.gate.options[0].id
-            decision = Decision(option, "server")
-            answer = resolved(
-                draft.plan, draft.state, need.gate, need.key, decision, draft.now, confirms=need.confirms
-            )
-            draft.record(answer, *undecided_gap(draft.state, answer, None))
+            answer = draft.resolved(need, Decision(option, "server"))
+            draft.record(answer, *undecided_gap(draft.state, answer))
             return None
         if self._may_let_pass(need.gate):
             self._let_pass(need)
@@ -250,27 +246,26 @@ class Walk:
         draft.show(need)
         if draft.take_expired_open():
             return None
-        question = question_of(draft.plan, draft.state, need.gate, need.confirms)
         about = {
             "checkpoint": need.gate.id,
             "instance": need.key,
-            "question": question.text,
+            "question": draft.question(need).text,
             **self.heading,
             **round_of(draft.state, need.key),
-            **inbox_only(draft.state, need.key, self.terms, need.gate),
+            **asked_how(draft.state, need.key, self.terms, need.gate),
         }
         return Refusal(Code.GATE_UNANSWERED, about)
 
     def _may_let_pass(self, gate: Gate) -> bool:
         """Say whether advisory enforcement passes a gate: nobody was asked yet."""
         state = self.draft.state
-        is_unasked = state.open is None and state.declined_by(instance(state, gate.id)) is None
+        is_unasked = state.visit.open is None and state.declined_by(instance(state, gate.id)) is None
         return self.terms.enforcement == "advisory" and is_unasked
 
     def _let_pass(self, need: NeedAnswer) -> None:
         """Pass a gate that nobody was asked under advisory enforcement, as a gap."""
         draft = self.draft
-        program, following = draft.plan.program(draft.state.activity or ""), draft.state.next_key
+        program, following = draft.plan.program(draft.state.activity or ""), draft.state.visit.next_key
         op = program.ops.get(following)
         if isinstance(op, (AskGate, ConfirmStep)) and op.gate.id == need.gate.id:
             following = program.after(following)  # a gate that is judged on leaving stands nowhere
@@ -297,7 +292,10 @@ class Outlook(Walk):
         return tuple(self.missing)
 
     def _lacks(self, need: NeedStep, verdict: Verdict) -> None:
-        self.missing += (_unclaimable(need, blocker) for blocker in verdict.stopping)
+        how = self._how()
+        if "address" in how:
+            how = {"shows_address": True}  # the call that claims the step does
+        self.missing += (_unclaimable(need, blocker, how) for blocker in verdict.stopping)
         complete(self.draft, need, "", NOTHING_LACKS, claimed=True)
 
 
@@ -323,8 +321,8 @@ def claimed_outputs(plan: Plan, state: RunState, claims: Sequence[Claim]) -> dic
             sent.append(claim.output)
     grouped: dict[str, ClaimedOutputs] = {}
     for step, outputs in by_step.items():
-        count = state.reported.get(step, Reported()).repeated_by([output.digest for output in outputs])
-        if step in state.done and state.has_report(step):
+        count = state.visit.reported.get(step, Reported()).repeated_by([output.digest for output in outputs])
+        if step in state.visit.done and state.has_report(step):
             count = len(outputs)
         grouped[step] = ClaimedOutputs(tuple(outputs[count:]), tuple(outputs[:count]))
     return grouped
@@ -334,9 +332,7 @@ def take_with_claims(draft: Draft, command: EnterActivity | OpenCheckpoint | Res
     """Record the variables of a call that claims the steps ahead."""
     steps = steps_ahead(draft.plan, draft.state)
     reported = [*command.variables, *(name for claim in command.claims for name in reports(claim.output))]
-    decided = bool(command.decisions)
-    answering = answered_roots(draft.plan, draft.state, steps, reported, decided=decided)
-    draft.take(command.variables, answering)
+    draft.take(command.variables, answered_roots(draft.plan, draft.state, steps, reported))
 
 
 def steps_ahead(plan: Plan, state: RunState) -> list[Step]:
@@ -346,27 +342,40 @@ def steps_ahead(plan: Plan, state: RunState) -> list[Step]:
     scope = plan.scope(state.variables)
     steps = [op.step for op in plan.program(state.activity).ops.values() if isinstance(op, DoStep)]
     return [
-        step for step in steps if instance(state, step.id) not in state.done and holds(step.condition, scope)
+        step
+        for step in steps
+        if instance(state, step.id) not in state.visit.done and holds(step.condition, scope)
     ]
 
 
 def gate_open(plan: Plan, state: RunState, heading: Mapping[str, Json], terms: Terms) -> Refusal:
     """Refuse to move while a question is open."""
-    assert state.open is not None
-    gate = found_at(plan, state, state.open.key).gate
-    about = {"checkpoint": state.open.gate, "activity": state.activity, **heading}
-    about |= round_of(state, state.open.key)
-    return Refusal(Code.DECISION_PENDING, {**about, **inbox_only(state, state.open.key, terms, gate)})
+    assert state.visit.open is not None
+    gate = found_at(plan, state, state.visit.open.key).gate
+    about = {"checkpoint": state.visit.open.gate, "activity": state.activity, **heading}
+    about |= round_of(state, state.visit.open.key)
+    return Refusal(Code.DECISION_PENDING, {**about, **asked_how(state, state.visit.open.key, terms, gate)})
 
 
-def _unclaimable(need: NeedStep, blocker: Blocker) -> Refusal:
-    """Refuse to claim a step whose output or input is missing."""
+def no_activity(plan: Plan) -> Refusal:
+    """Refuse what needs an activity before one was entered; without a first one, any may begin (rule 35)."""
+    workflow = plan.workflow
+    listed: list[Json] = [activity.id for activity in workflow.activities]
+    about: dict[str, Json] = {"initial": workflow.initial} if workflow.initial else {"activities": listed}
+    return Refusal(Code.NO_ACTIVITY, about)
+
+
+def _unclaimable(need: NeedStep, blocker: Blocker, how: Mapping[str, Json]) -> Refusal:
+    """Refuse to claim a step whose output or input is missing; `how` is how the user is asked for it."""
     about: dict[str, Json] = {"step": need.step.id, "reason": blocker.message}
     if blocker.requirement:
         about["requirement"] = blocker.requirement
     if blocker.waits_for_user:
+        about |= how
         return Refusal(Code.USER_MUST_DECIDE, {**about, "rejected": True} if blocker.rejected else about)
     about["from_user"] = blocker.code is BlockerCode.USER_ONLY_DEPENDENCY
+    if about["from_user"]:
+        about |= how
     if blocker.example is not None:
         about["example"] = blocker.example
     if isinstance(blocker.pointer, ContextKey):

@@ -9,7 +9,7 @@ import msgspec
 from msgspec.structs import replace
 
 from interlock.core.definition.conditions import holds
-from interlock.core.definition.program import EnterLoop, Plan, RepeatLoop
+from interlock.core.definition.program import Plan, loop_key
 from interlock.core.engine.acknowledge import acknowledge, input_required, without_input
 from interlock.core.engine.asking import kept_with, unanswered, with_declines
 from interlock.core.engine.checkpoints import (
@@ -22,13 +22,14 @@ from interlock.core.engine.checkpoints import (
 from interlock.core.engine.claims import gate_open
 from interlock.core.engine.draft import Draft
 from interlock.core.engine.evolve import evolve, evolved
-from interlock.core.engine.gates import find_gate, loops_around, question_of, question_shown
+from interlock.core.engine.gates import find_gate, loops_around, question_shown
 from interlock.core.engine.loops import again, begun, extent_of, items_of
 from interlock.core.engine.paths.transitions import enter
 from interlock.core.engine.run_checks import check_gap, check_refusal, checks_shown, failed_check
-from interlock.core.engine.settle import awaited, due_roots, entered, settle
+from interlock.core.engine.settle import asked_for_again, awaited, due_roots, entered, settle
 from interlock.core.guard.audit import Audit, learn
-from interlock.core.guard.inspection import inspect
+from interlock.core.guard.hearing import Violation
+from interlock.core.guard.inspection import judge
 from interlock.core.run import events as e
 from interlock.core.run.commands import (
     AbandonRun,
@@ -48,6 +49,7 @@ from interlock.core.run.commands import (
     StartChild,
     StartRun,
 )
+from interlock.core.run.keys import gate_in
 from interlock.core.run.notices import NO_NOTICES, VARIABLES_UNREAD, Notice
 from interlock.core.run.outcomes import (
     Ask,
@@ -98,11 +100,10 @@ def decide(
 def guarded(plan: Plan, audit: Audit, command: Command, outcome: Decided | Refusal) -> Decided | Refusal:
     """Return the outcome, unless its events break what Interlock promises: then nothing of it is kept."""
     events = outcome.events if isinstance(outcome, Decided) else outcome.kept
-    violation = inspect(plan, audit, events, command)
-    if violation is None:
-        return outcome
-    about = {"invariant": violation.invariant, "detail": violation.detail}
-    return Refusal(Code.GUARD_REFUSED, about)
+    verdict = judge(plan, audit, events, command)
+    if isinstance(verdict, Violation):
+        return Refusal(Code.GUARD_REFUSED, {"invariant": verdict.invariant, "detail": verdict.detail})
+    return replace(outcome, audit=verdict) if isinstance(outcome, Decided) else outcome
 
 
 def _under_terms(
@@ -112,12 +113,9 @@ def _under_terms(
 
     After the end only gaps are closed, which no terms decide.
     """
-    if state.finished or isinstance(
-        command,
-        (StartRun, Approve, Escalate, ResumeWorker, StartChild, ReturnChild, AbandonRun, ResolveGap),
-    ):
+    if state.finished or isinstance(command, ResumeWorker) or not isinstance(command, _Progress):
         return outcome
-    terms, asks_by = command.terms, None if isinstance(command, AdvanceLoop) else command.asks_by
+    terms, asks_by = command.terms, None if isinstance(command, AdvanceLoop) else command.terms.asks_by
     applied = e.TermsApplied(terms.decisions, terms.enforcement, state.preferences.autonomy, asks_by)
     is_known = learn(audit, applied) == audit
     has_events = isinstance(outcome, Decided) or bool(outcome.kept)
@@ -139,12 +137,37 @@ def _outcome_or_ask(plan: Plan, state: RunState, command: Command) -> Decided | 
     missing = unanswered(plan, state, command, outcome)
     unasked = [asked.question for asked in missing if asked.question.digest not in command.declined]
     if unasked:
-        return Ask(tuple(unasked), command.asks_by or "elicitation")
-    if not missing or command.asks_by == "inbox":  # who is told where to answer has declined nothing
+        return Ask(tuple(unasked), command.terms.asks_by or "elicitation")
+    if not missing or command.terms.asks_by == "inbox":  # who is told where to answer has declined nothing
         return outcome
-    declined, events = with_declines(state, command, missing)
-    refused = _checked(plan, declined, command)
-    return refused if isinstance(refused, RunChecks) else kept_with(refused, events)
+    entering = _entering(plan, state, command)
+    declined, events = with_declines(evolved(state, entering), command, missing)
+    refused = _checked(plan, replace(state, replies=declined.replies), command)
+    return refused if isinstance(refused, RunChecks) else _kept_after(entering, events, refused)
+
+
+def _entering(plan: Plan, state: RunState, command: Answerable) -> tuple[e.Event, ...]:
+    """Return the events by which a command comes to another activity before it meets a question.
+
+    So it is where another surface has begun the run, or has left it at the end of an activity.
+    """
+    draft = Draft(plan, state, command.policy, command.now)
+    draft.settle()
+    entered = [isinstance(event, e.ActivityEntered) for event in draft.events]
+    return tuple(draft.events[: len(entered) - entered[::-1].index(True)]) if any(entered) else ()
+
+
+def _kept_after(
+    entering: tuple[e.Event, ...], events: tuple[e.Event, ...], outcome: Decided | Refusal
+) -> Decided | Refusal:
+    """Return the outcome with events of the activity that it comes to, right after that is entered."""
+    recorded = outcome.kept if isinstance(outcome, Refusal) else outcome.events
+    if recorded[: len(entering)] == entering:
+        recorded = recorded[len(entering) :]
+    recorded = (*entering, *events, *recorded)
+    if isinstance(outcome, Refusal):
+        return replace(outcome, kept=recorded)
+    return replace(outcome, events=recorded)
 
 
 def _checked(plan: Plan, state: RunState, command: Checkable) -> Decided | Refusal | RunChecks:
@@ -168,12 +191,12 @@ def _after_rechecks(
         return _held_by_check(plan, state, command, again, failed)
     draft = Draft(plan, state, command.policy, command.now)
     draft.record(*again, *map(check_gap, failed))
-    opened = state.open
+    opened = state.visit.open
     found = find_gate(plan, state, opened.gate) if opened is not None else None
     if opened is not None and found is not None:
-        question = question_of(plan, draft.state, found.gate, found.confirms)
-        if question.digest != opened.shown:
-            draft.show(NeedAnswer(opened.key, found.gate, command.now, found.confirms), opened.agent)
+        need = NeedAnswer(opened.key, found.gate, command.now, found.confirms)
+        if draft.question(need).digest != opened.shown:
+            draft.show(need, opened.agent)
             text = f"Files have changed since checkpoint '{opened.gate}' was put. Its checks were run again, "
             text += "and it is asked again with their results. Nothing else of the call was done."
             if command.policy.exits != "taken":
@@ -202,7 +225,7 @@ def outcome_of(plan: Plan, state: RunState, command: Command) -> Decided | Refus
     """Decide a command of a caller who cannot ask the user."""
     if (how := state.abandoned) is not None:
         return run_abandoned(how)
-    if isinstance(command, (StartRun, Approve, Escalate, StartChild, ReturnChild, AbandonRun, ResolveGap)):
+    if not isinstance(command, _Progress):
         return _outcome(plan, state, command)
     sent = command.variables
     if (sent or command.reask) and (
@@ -308,26 +331,26 @@ def _shown_again(draft: Draft, values: Variables, command: _Progress) -> e.Quest
     if unknown := [name for name in values if name not in owned]:
         known = f"Those of a question: {', '.join(owned)}" if owned else "No question was put yet"
         return f"No question shows '{unknown[0]}'. {known}."
-    if inherited := [name for name in values if name in state.inherited]:
+    if inherited := [name for name in values if name in state.ownership.inherited]:
         return f"'{inherited[0]}' belongs to a question of the parent."
     named, paths = _listed(values), {path for name in values for path, _ in owned[name]}
-    questions = _listed(path.rpartition("/")[2] for path in paths)
+    questions = _listed(gate_in(path) for path in paths)
     if len(paths) != 1:
         return f"{named} belongs to more than one question: {questions}."
     path = paths.pop()
     activity, _, gate_id = path.partition("/")
-    owner, found = state.shown.get(path), find_gate(plan, state, gate_id)
+    owner, found = state.ownership.shown.get(path), find_gate(plan, state, gate_id)
     if isinstance(command, OpenCheckpoint) and command.gate != gate_id:
         return f"{named} belongs to checkpoint {questions}, and not to '{command.gate}'."
     if found is not None and not values.keys().isdisjoint(found.gate.only_sets):
         return f"{named} is set by the answer to checkpoint {questions}, and by nothing else."
-    if owner is None or owner.visit != state.visit or found is None or state.exit_to is not None:
+    if owner is None or owner.visit != state.visit.number or found is None or state.visit.exit_to is not None:
         return (
             f"{named} belongs to checkpoint {questions} of activity '{activity}', which cannot ask again now."
         )
-    if (opened := state.open) is not None and opened.key != owner.key:
+    if (opened := state.visit.open) is not None and opened.key != owner.key:
         return f"Checkpoint '{opened.gate}' is open, and is answered first."
-    here = replace(state, frames=state.frames[: len(loops_around(plan, state, found))])
+    here = state.within(frames=state.visit.frames[: len(loops_around(plan, state, found))])
     if instance(here, found.gate.id) != owner.key:
         return f"{named} belongs to checkpoint {questions} of a round that is over."
     changed = evolve(state, e.ContextSet(values))
@@ -337,16 +360,9 @@ def _shown_again(draft: Draft, values: Variables, command: _Progress) -> e.Quest
     if None in values.values() or unset_in_question(scope, found.gate):
         return f"Checkpoint {questions} shows {named}: it cannot be asked without a value."
     agent = command.agent if isinstance(command, OpenCheckpoint) else ""
-    return question_shown(
-        plan,
-        changed,
-        found.gate,
-        owner.key,
-        draft.now,
-        draft.policy.name,
-        confirms=found.confirms,
-        agent=agent or (opened.agent if opened else ""),
-    )
+    need = NeedAnswer(owner.key, found.gate, draft.now, found.confirms)
+    yielded_by = agent or (opened.agent if opened else "")
+    return question_shown(plan, changed, need, draft.now, draft.policy.name, yielded_by)
 
 
 def _listed(ids: Iterable[str]) -> str:
@@ -357,7 +373,7 @@ def _with_advice(
     plan: Plan, state: RunState, command: Command, outcome: Decided | Refusal
 ) -> Decided | Refusal:
     """Say which of the values that were kept can be sent in `reask`, where the tool has that parameter."""
-    if isinstance(command, (StartRun, Approve, Escalate, StartChild, ReturnChild, AbandonRun, ResolveGap)):
+    if not isinstance(command, _Progress):
         return outcome
     if command.policy.exits == "claimed" and not isinstance(command, OpenCheckpoint):
         return outcome
@@ -403,7 +419,8 @@ def _keeping(
         return outcome
     put = settle(plan, state, command.policy, command.now)[0] if command.policy.gates == "opened" else ()
     state = evolved(state, put)
-    taken, notices = unowned(plan, state, command.variables, due_roots(plan, state, command.policy))
+    due, again = due_roots(plan, state, command.policy), asked_for_again(plan, state, command.policy)
+    taken, notices = unowned(plan, state, command.variables, due, again)
     kept = (e.ContextSet(taken),) if taken else ()
     return replace(outcome, kept=(*put, *outcome.kept, *kept), notices=outcome.notices.plus(notices))
 
@@ -450,7 +467,7 @@ def _advance_loop(plan: Plan, state: RunState, command: AdvanceLoop) -> Decided 
         bare = _advance_loop(plan, state, replace(command, variables={}))
         if not isinstance(bare, Refusal) or bare.code is not Code.LOOP_NOT_FOUND:
             return draft.decided()  # the loop was waiting, and these variables have ended it
-    if draft.state.open is not None:
+    if draft.state.visit.open is not None:
         return gate_open(draft.plan, draft.state, {}, command.terms)
     if not isinstance(pending, (NeedLoop, NeedInput)) or pending.loop is None:
         about = {"pending_step": pending.step.id} if isinstance(pending, NeedStep) else {}
@@ -462,8 +479,8 @@ def _advance_loop(plan: Plan, state: RunState, command: AdvanceLoop) -> Decided 
         return draft.decided()
     if not state.preferences.never_stops:
         code = Code.LOOP_ITEMS_REQUIRED if isinstance(pending, NeedLoop) else Code.INPUT_REQUIRED
-        return input_required(_lacking(plan, pending), code)
-    draft.record(*without_input(draft, _lacking(plan, pending)))
+        return input_required(_lacking(plan, state, pending), code)
+    draft.record(*without_input(draft, _lacking(plan, state, pending)))
     return draft.decided()
 
 
@@ -479,29 +496,25 @@ def _with_items(draft: Draft, pending: Awaited, command: AdvanceLoop) -> Awaited
     return pending if lacks else NeedLoop(loop, 0, None)
 
 
-def _lacking(plan: Plan, pending: NeedLoop | NeedInput) -> NeedInput:
+def _lacking(plan: Plan, state: RunState, pending: NeedLoop | NeedInput) -> NeedInput:
     """The input that keeps the loop from starting."""
     if isinstance(pending, NeedInput):
         return pending
     loop, name = pending.loop, pending.loop.items or "items"
     text = f"Loop '{loop.id}' needs its items: the list '{name}' is not set"
-    return NeedInput(f"loop:{loop.id}", (name,), text, items_of(plan, name), loop)
+    return NeedInput(loop_key(loop.id), (name,), text, items_of(plan, state, name), loop)
 
 
 def _advanced(draft: Draft, need: NeedLoop) -> e.Event:
     assert draft.state.activity is not None
     program = draft.plan.program(draft.state.activity)
     if need.iteration > 0:
-        tail = program.ops[f"tail:{need.loop.id}"]
-        assert isinstance(tail, RepeatLoop)
-        return again(draft.plan, tail, draft.state.frames[-1])
+        return again(draft.plan, program.tail(need.loop.id), draft.state.visit.frames[-1])
     extent = extent_of(draft.plan, draft.state, need.loop)
     assert not isinstance(extent, NeedInput), "a loop that lacks its input does not wait to be started"
     if extent is not None and extent.total == 0:
-        head = program.ops[f"loop:{need.loop.id}"]
-        assert isinstance(head, EnterLoop)
-        return e.LoopLeft(need.loop.id, head.after, "empty")
-    return begun(draft.plan, need.loop, program.after(f"loop:{need.loop.id}"), extent)
+        return e.LoopLeft(need.loop.id, program.head(need.loop.id).after, "empty")
+    return begun(draft.plan, need.loop, program.after(loop_key(need.loop.id)), extent)
 
 
 def _recorded(plan: Plan, state: RunState, event: e.Event) -> Decided:

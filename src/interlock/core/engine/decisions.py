@@ -4,19 +4,22 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from typing import Literal, TypeAlias
 
 from interlock.core.definition.expressions import variables_in
-from interlock.core.definition.program import Plan
+from interlock.core.definition.program import Plan, step_key
 from interlock.core.definition.prompts import unset_in_effect
-from interlock.core.definition.workflow import Approvers, Gate, Step, UserInput
+from interlock.core.definition.workflow import Approvers, Gate, UserInput
 from interlock.core.engine.gates import question_of
 from interlock.core.run import events as e
 from interlock.core.run.channels import Channel, is_at_least, strength
 from interlock.core.run.commands import Decision, Terms
+from interlock.core.run.keys import gate_in
+from interlock.core.run.outcomes import NeedAnswer
 from interlock.core.run.output import Output
 from interlock.core.run.polls import Poll
 from interlock.core.run.preferences import Preferences
-from interlock.core.run.questions import Question
+from interlock.core.run.questions import DECISION, DECISION_REF, Question
 from interlock.core.run.reasons import Blocker, BlockerCode, ContractPointer, Severity
 from interlock.core.run.state import RunState, instance
 from interlock.core.secrets import note_without_secret
@@ -24,8 +27,7 @@ from interlock.core.values import Json
 from interlock.core.variables.typed_values import fitting
 from interlock.core.variables.writes import brought_with, restored
 
-DECISION = "wr.decision"
-DECISION_REF = "wr.contracts.decision"
+AskedThrough: TypeAlias = Literal["agent", "form", "address", "inbox"]
 
 
 def counts(decision: Decision, state: RunState, key: str, terms: Terms, gate: Gate | None = None) -> bool:
@@ -44,14 +46,32 @@ def counts(decision: Decision, state: RunState, key: str, terms: Terms, gate: Ga
 
 
 def waits_for_user(state: RunState, key: str, terms: Terms, gate: Gate | None = None) -> bool:
-    """Say whether nothing that the agent could send would answer the question, by a form neither."""
-    channel: Channel = "elicitation" if terms.forms and terms.asks_by_form else "agent"
+    """Say whether nothing that the agent could send would answer the question, by a form neither.
+
+    Who has closed a form is not sent it again by an agent that only follows the text.
+    """
+    channel: Channel = "elicitation" if _is_put_by_form(state, key, terms) else "agent"
     return not counts(Decision("", channel), state, key, terms, gate)
 
 
-def inbox_only(state: RunState, key: str, terms: Terms, gate: Gate | None = None) -> dict[str, Json]:
-    """What a refusal says beside its names where only the user can answer: no surface then says how to."""
-    return {"inbox": True} if waits_for_user(state, key, terms, gate) else {}
+def asked_through(state: RunState, key: str, terms: Terms, gate: Gate | None = None) -> AskedThrough:
+    """Return how the question comes to the user in the next call that answers it."""
+    if not waits_for_user(state, key, terms, gate):
+        return "form" if _is_put_by_form(state, key, terms) else "agent"
+    at_address = Decision("", "inbox")
+    is_shown = terms.asks_by == "inbox" and terms.decisions == "user"
+    return "address" if is_shown and counts(at_address, state, key, terms, gate) else "inbox"
+
+
+def _is_put_by_form(state: RunState, key: str, terms: Terms) -> bool:
+    can_show = terms.asks_by == "elicitation" and terms.asks_by_form
+    return can_show and not state.preferences.never_stops and state.declined_by(key) is None
+
+
+def asked_how(state: RunState, key: str, terms: Terms, gate: Gate | None = None) -> dict[str, Json]:
+    """What a refusal says beside its names where the agent does not ask the user itself."""
+    through = asked_through(state, key, terms, gate)
+    return {} if through == "agent" else {through: True}
 
 
 def taken_in_time(gate: Gate) -> Decision:
@@ -98,24 +118,20 @@ def reports(output: Output) -> list[Json]:
 def resolved(
     plan: Plan,
     state: RunState,
-    gate: Gate,
-    key: str,
+    need: NeedAnswer,
     decision: Decision | None,
     now: int,
     *,
     how: e.Resolved = "chosen",
-    confirms: Step | None = None,
-    agent: str = "",
-    resumable: bool = False,
     brings: Mapping[str, Json] = {},
 ) -> e.GateResolved:
     """The record of a decision, with the effects of the chosen option.
 
     `brings` are the variables that came with the call: those whose absence it asks for belong to the answer
-    that an agent reports. A user who answers sees none of them.
+    that an agent reports. A user who answers sees none of them. Whoever yielded the question may resume.
     `revise` makes the step pending again; before the step was done, the run stays where it is.
     """
-    question = question_of(plan, state, gate, confirms)
+    gate, confirms, question = need.gate, need.confirms, question_of(plan, state, need.gate, need.confirms)
     option = question.option(decision.option) if decision else None
     effect = option.effect if option else None
     declared = gate.option(decision.option) if decision else None
@@ -124,12 +140,13 @@ def resolved(
     is_reported = option is not None and decision is not None and decision.channel == "agent"
     sets = {**(brought_with(plan, state, gate, brings) if is_reported else {}), **fitting(plan, effects)}
     values = declared.effect.set_variables.values() if declared else ()
+    agent = yielded_by(state, need.key)
     following = None
     if confirms is not None and decision is not None and decision.option == "revise":
-        is_done = instance(state, confirms.id) in state.done
-        following = f"step:{confirms.id}" if is_done else state.next_key
+        is_done = instance(state, confirms.id) in state.visit.done
+        following = step_key(confirms.id) if is_done else state.visit.next_key
     return e.GateResolved(
-        key=key,
+        key=need.key,
         gate=gate.id,
         how=how,
         at=now,
@@ -146,12 +163,17 @@ def resolved(
         restores=restored(state, gate.id, sets) if option else {},
         transition_to=effect.transition_to if effect else None,
         skip_activities=effect.skip_activities if effect else (),
-        resumable=resumable,
+        resumable=bool(agent),
         roots=question.roots,
         binds=how != "assumed" and decision is not None and is_the_users(decision, state.preferences),
         unset=tuple(name for value in values for name in unset_in_effect(value, scope)),
         unfit=tuple(name for name in effects if name not in sets),
     )
+
+
+def yielded_by(state: RunState, key: str) -> str:
+    """Name the worker that yielded the question; empty if nobody did."""
+    return state.visit.open.agent if state.visit.open is not None and state.visit.open.key == key else ""
 
 
 def is_the_users(decision: Decision, preferences: Preferences) -> bool:
@@ -166,7 +188,9 @@ def given(state: RunState, need: UserInput) -> Json:
     """
     key = need.key or ""
     used = [
-        owner for path, owner in state.decided.items() if path.partition("/")[2] == key and key in owner.roots
+        owner
+        for path, owner in state.ownership.decided.items()
+        if gate_in(path) == key and key in owner.roots
     ]
     here = any(owner.key == instance(state, key) for owner in used)
     is_spent = need.is_approval or (not here and any(variables_in(need.question)))
@@ -174,15 +198,15 @@ def given(state: RunState, need: UserInput) -> Json:
 
 
 def undecided_gap(
-    state: RunState, answer: e.GateResolved, confirms: Step | None, gate: Gate | None = None
+    state: RunState, answer: e.GateResolved, need: NeedAnswer | None = None
 ) -> Iterator[e.GapRecorded]:
     """Record a gap where never-stop mode decides without the user, or a gate's approvers (rule 27)."""
-    is_the_users_own = is_at_least(answer.channel, "user" if state.policy == "user" else "client")
-    if gate is not None and gate.decide is not None:
+    is_the_users_own = is_at_least(answer.channel, "user" if state.terms.policy == "user" else "client")
+    if need is not None and need.gate.decide is not None:
         is_the_users_own = answer.channel == "approvers"
     if not state.preferences.never_stops or is_the_users_own or answer.option is None:
         return
-    severity: Severity = "info" if confirms else "critical"
+    severity: Severity = "info" if need is not None and need.confirms else "critical"
     # a value is not repeated: it may be a secret
     decided = f"decided without the user: {answer.option}" if answer.options else "answered without the user"
     text = f"'{answer.question}' was {decided}."

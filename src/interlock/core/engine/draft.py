@@ -6,20 +6,20 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 
 from msgspec.structs import replace
 
-from interlock.core.definition.program import Plan
-from interlock.core.definition.workflow import Gate, Step
-from interlock.core.engine.decisions import given, resolved, taken_in_time
+from interlock.core.definition.program import Plan, step_key
+from interlock.core.definition.workflow import Step
+from interlock.core.engine.decisions import given, resolved, taken_in_time, yielded_by
 from interlock.core.engine.evolve import evolve, evolved
 from interlock.core.engine.gates import find_gate, is_expired, question_of, question_shown
-from interlock.core.engine.requirements import open_inputs
-from interlock.core.engine.settle import consequences, due_roots, lacking_roots, settle
+from interlock.core.engine.requirements import Submission, open_inputs
+from interlock.core.engine.settle import asked_for_again, consequences, due_roots, settle, waited_for
 from interlock.core.patterns import not_evaluated
 from interlock.core.run import events as e
-from interlock.core.run.commands import Decision, Terms
+from interlock.core.run.commands import Answerable, Decision, Terms
 from interlock.core.run.notices import NO_NOTICES, Notice, Notices, of_events, of_mode, of_output
 from interlock.core.run.outcomes import Awaited, Decided, NeedAnswer, NeedStep, Refusal
 from interlock.core.run.output import Output
-from interlock.core.run.questions import Unanswered
+from interlock.core.run.questions import Question, Unanswered
 from interlock.core.run.state import RunState
 from interlock.core.run.surface_policy import SurfacePolicy
 from interlock.core.values import MISSING, Json, Variables
@@ -50,7 +50,8 @@ class Draft:
         self.held: dict[str, Json] = {}
         self._answering = frozenset[str]()
         self._due = frozenset[str]()
-        self._lacking = frozenset[str]()  # what the waiting question shows and nobody has set
+        self._lacking = frozenset[str]()  # what a run in a loop waits for, also of the loop's own names
+        self._again = frozenset[str]()  # what the run waits for, and a question has asked for in vain
 
     def record(self, *events: e.Event) -> None:
         for event in events:
@@ -60,7 +61,7 @@ class Draft:
                 case e.GateResolved():
                     self._due -= {*event.roots}  # from now on the state says what it owns
                 case e.ActivityEntered() | e.LoopEntered() | e.LoopIterated() if self.held:
-                    self._due = self._lacking = frozenset()
+                    self._due = self._lacking = self._again = frozenset()
                     self._write()
 
     def take(self, variables: Variables, answering: Collection[str] = ()) -> None:
@@ -77,12 +78,14 @@ class Draft:
         self.sent, self.held = {**self.sent, **taken}, {**self.held, **taken}
         self._answering = frozenset(answering)
         self._due = due_roots(self.plan, self.state, self.policy)
-        self._lacking = lacking_roots(self.plan, self.state, self.policy)
+        in_loop = bool(self.state.visit.frames)
+        self._lacking = waited_for(self.plan, self.state, self.policy) if in_loop else frozenset()
+        self._again = asked_for_again(self.plan, self.state, self.policy)
         self._write()
 
     def _write(self) -> None:
         """Write what was sent and is not owned by now."""
-        owned = barred(self.plan, self.state, self._lacking) | self._due | self._answering
+        owned = (barred(self.plan, self.state, self._lacking) - self._again) | self._due | self._answering
         free = {name: value for name, value in self.held.items() if name not in owned}
         self.held = {name: value for name, value in self.held.items() if name in owned}
         if free:
@@ -118,6 +121,19 @@ class Draft:
         self.held = {name: value for name, value in self.held.items() if name not in answers}
         return answers
 
+    def submission(self, step: Step, output: Output, command: Answerable) -> Submission:
+        """Return what the command brings for a step."""
+        return Submission(
+            command.terms,
+            output,
+            command.decisions,
+            command.checked,
+            self.now,
+            command.client,
+            offered=self.offered(step),
+            brought=self.settable(step),
+        )
+
     def notice(self, code: str, message: str) -> None:
         self.notices.append(Notice(code, message))
 
@@ -131,61 +147,60 @@ class Draft:
             self.record(e.ChildReturned(workflow, session, "abandoned"))
             self.notice("CHILD_ABANDONED", f"Child '{workflow}' was still running; it is abandoned.")
 
-    def take_expired(self, gate: Gate, key: str, opened_at: int, confirms: Step | None = None) -> bool:
+    def question(self, need: NeedAnswer) -> Question:
+        """Render a pending question with the variables in force."""
+        return question_of(self.plan, self.state, need.gate, need.confirms)
+
+    def resolved(
+        self,
+        need: NeedAnswer,
+        decision: Decision | None,
+        *,
+        how: e.Resolved = "chosen",
+        brings: Mapping[str, Json] = {},
+    ) -> e.GateResolved:
+        """Return the record of a decision on a pending question."""
+        return resolved(self.plan, self.state, need, decision, self.now, how=how, brings=brings)
+
+    def take_expired(self, need: NeedAnswer) -> bool:
         """Take the default of a gate that has waited long enough, and say so (rule 24).
 
         Not where the user has decided meanwhile.
         """
-        if not is_expired(gate, opened_at, self.now):
+        is_over = is_expired(need.gate, need.opened_at, self.now)
+        if not is_over or self.question(need).digest in self.decisions:
             return False
-        if question_of(self.plan, self.state, gate, confirms).digest in self.decisions:
-            return False
-        agent = self.state.open.agent if self.state.open else ""
-        answer = resolved(
-            self.plan,
-            self.state,
-            gate,
-            key,
-            taken_in_time(gate),
-            self.now,
-            how="auto_advanced",
-            confirms=confirms,
-            agent=agent,
-            resumable=bool(agent),
-        )
+        answer = self.resolved(need, taken_in_time(need.gate), how="auto_advanced")
         self.record(answer)
-        text = f"Checkpoint '{gate.id}' was not answered in time; its default '{answer.option}' was taken."
+        text = (
+            f"Checkpoint '{need.gate.id}' was not answered in time; its default '{answer.option}' was taken."
+        )
         self.notice("DEFAULT_TAKEN", text)
         return True
 
     def take_expired_open(self) -> bool:
         """Take the default of the open gate, if it has waited long enough."""
-        opened = self.state.open
+        opened = self.state.visit.open
         found = find_gate(self.plan, self.state, opened.gate) if opened else None
         if opened is None or found is None:
             return False
-        return self.take_expired(found.gate, opened.key, opened.opened_at, found.confirms)
+        return self.take_expired(NeedAnswer(opened.key, found.gate, opened.opened_at, found.confirms))
 
     def show(self, need: NeedAnswer, agent: str = "") -> None:
-        """Record that the question is put, unless it is open already in the same words for the same agent."""
-        shown = question_shown(
-            self.plan,
-            self.state,
-            need.gate,
-            need.key,
-            self.now,
-            self.policy.name,
-            confirms=need.confirms,
-            agent=agent,
-        )
-        opened = self.state.open
+        """Record that the question is put, unless it is open already in the same words for the same agent.
+
+        The worker that has yielded it keeps waiting for its answer, whoever else comes to it.
+        """
+        agent = agent or yielded_by(self.state, need.key)
+        shown = question_shown(self.plan, self.state, need, self.now, self.policy.name, agent)
+        opened = self.state.visit.open
         if opened is None or (opened.key, opened.shown, opened.agent) != (shown.key, shown.shown, agent):
             self.record(shown, *consequences(shown))
 
     def put(self, answers: Iterable[e.GateResolved]) -> Iterator[e.Event]:
         """Yield the answers to a step's own questions, each after the question if it was not put before."""
         for answer in answers:
-            if self.state.asked.get(answer.key) != answer.shown:
+            if self.state.visit.asked.get(answer.key) != answer.shown:
                 yield self._put(answer.key, answer.gate, answer.shown, answer.question, answer.roots)
             yield answer
 
@@ -195,7 +210,7 @@ class Draft:
         """Yield the questions of a step that wait for the user as they are put, after those it rejected."""
         events = tuple(self.put(rejected))
         yield from events
-        asked = evolved(self.state, events).asked
+        asked = evolved(self.state, events).visit.asked
         for key, question in ((it.key, it.question) for it in waiting):
             if asked.get(key) != question.digest:
                 yield self._put(key, question.id, question.digest, question.text, question.roots)
@@ -228,9 +243,7 @@ class Draft:
             match pending:
                 case NeedStep(step=step) if not step.required and step.id != until:
                     self.skip(pending)
-                case NeedAnswer(gate=gate) if gate.id != until and self.take_expired(
-                    gate, pending.key, pending.opened_at, pending.confirms
-                ):
+                case NeedAnswer(gate=gate) if gate.id != until and self.take_expired(pending):
                     continue
                 case NeedAnswer(gate=gate) if gate.id != until and not gate.required:
                     self.pass_optional(pending)
@@ -239,12 +252,12 @@ class Draft:
 
     def pass_optional(self, need: NeedAnswer) -> None:
         """Pass over a gate that is not required."""
-        following = self.plan.program(self.state.activity or "").after(self.state.next_key)
+        following = self.plan.program(self.state.activity or "").after(self.state.visit.next_key)
         self.record(e.GatePassed(need.key, need.gate.id, following, "optional"))
 
     def skip(self, need: NeedStep) -> None:
         """Pass over a step that is not required."""
-        following = self.plan.program(self.state.activity or "").after(f"step:{need.step.id}")
+        following = self.plan.program(self.state.activity or "").after(step_key(need.step.id))
         self.record(e.StepSkipped(need.key, need.step.id, following, "it is not required"))
 
     def settle(self) -> Awaited:

@@ -5,22 +5,23 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from msgspec import Struct
-from msgspec.structs import replace
 
 from interlock.core.definition.conditions import holds, is_known_false, variables_of
 from interlock.core.definition.program import (
-    ENTRANCE,
     AskGate,
     ConfirmStep,
     DoStep,
     EnterLoop,
     Plan,
     RepeatLoop,
+    entrance_gate,
 )
 from interlock.core.definition.prompts import question_text, rendered_option, text_of
 from interlock.core.definition.quoting import quoted
-from interlock.core.definition.workflow import Gate, Loop, Option, Step, Workflow, walk
+from interlock.core.definition.workflow import Gate, Loop, Step, walk
 from interlock.core.run import events as e
+from interlock.core.run.keys import item_of, rounds_in
+from interlock.core.run.outcomes import NeedAnswer
 from interlock.core.run.questions import Question
 from interlock.core.run.state import RunState, instance
 from interlock.core.values import Json
@@ -54,7 +55,7 @@ def find_gate(plan: Plan, state: RunState, gate_id: str) -> FoundGate | None:
 
 def found_at(plan: Plan, state: RunState, key: str) -> FoundGate:
     """Return the gate of the current activity that an instance key names."""
-    found = find_gate(plan, state, key.rpartition("::")[2])
+    found = find_gate(plan, state, item_of(key))
     assert found is not None, f"the pinned activity has no gate {key!r}"
     return found
 
@@ -74,21 +75,19 @@ def loops_around(plan: Plan, state: RunState, found: FoundGate) -> list[str]:
 
 def round_of(state: RunState, key: str) -> dict[str, Json]:
     """Name the round of the innermost loop that an instance of a gate belongs to, and its item (rule 16)."""
-    path = key.rpartition("::")[0]
-    if not path:
+    rounds = rounds_in(key)
+    if not rounds:
         return {}
-    number = int(path.rpartition("@")[2])
-    frames = state.frames[path.count("/") :]
+    _, number = rounds[-1]
+    frames = state.visit.frames[len(rounds) - 1 :]
     items = frames[0].items if frames and frames[0].iteration == number else ()
     return {"iteration": number + 1, **({"item": items[number]} if number < len(items) else {})}
 
 
 def rounds_text(state: RunState, key: str) -> str:
     """Say for people which rounds an instance belongs to, of the outer loops first, with their items."""
-    places = key.rpartition("::")[0].split("/") if "::" in key else []
     named: list[str] = []
-    for place, frame in zip(places, state.frames, strict=False):
-        number = int(place.rpartition("@")[2])
+    for (_, number), frame in zip(rounds_in(key), state.visit.frames, strict=False):
         total = f" of {frame.total}" if frame.total is not None else ""
         item = f": {quoted(text_of(frame.items[number]), MOST_OF_ITEM)}" if number < len(frame.items) else ""
         named.append(f"round {number + 1}{total}{item}")
@@ -109,15 +108,15 @@ def pending_gates(plan: Plan, state: RunState) -> tuple[Gate, ...]:
     One that a false condition let pass stays among them, and can be dismissed. One that is answered in its
     round comes last if a counted loop has rounds left.
     """
-    if state.activity is None or state.exit_to is not None or state.finished:
+    if state.activity is None or state.visit.exit_to is not None or state.finished:
         return ()
     ops = plan.program(state.activity).ops
-    ahead = state.next_key == ""
+    ahead = state.visit.next_key == ""
     loops: list[EnterLoop] = []
     pending: list[Gate] = []
     later: list[Gate] = []
     for op in ops.values():
-        ahead = ahead or op.key == state.next_key
+        ahead = ahead or op.key == state.visit.next_key
         match op:
             case EnterLoop():
                 loops.append(op)
@@ -128,7 +127,9 @@ def pending_gates(plan: Plan, state: RunState) -> tuple[Gate, ...]:
                     continue
                 if _is_pending(plan, state, op.gate, loops, ahead=ahead):
                     pending.append(op.gate)
-                elif any(frame.iteration + 1 < (frame.total or 0) for frame in state.frames[: len(loops)]):
+                elif any(
+                    frame.iteration + 1 < (frame.total or 0) for frame in state.visit.frames[: len(loops)]
+                ):
                     later.append(op.gate)
             case DoStep():
                 continue
@@ -143,17 +144,17 @@ def _is_asked(plan: Plan, state: RunState, op: AskGate | ConfirmStep) -> bool:
 
 
 def _is_pending(plan: Plan, state: RunState, gate: Gate, loops: Sequence[EnterLoop], *, ahead: bool) -> bool:
-    inside = state.frames[: len(loops)]
+    inside = state.visit.frames[: len(loops)]
     if [frame.loop for frame in inside] != [loop.loop.id for loop in loops]:
         return ahead  # its loop has yet to begin, or is over
-    key = instance(replace(state, frames=inside), gate.id)
-    is_settled = key in state.waived or is_answered(plan, state, gate, key)
-    return not is_settled and (ahead or key in state.passed)
+    key = instance(state.within(frames=inside), gate.id)
+    is_settled = key in state.visit.waived or is_answered(plan, state, gate, key)
+    return not is_settled and (ahead or key in state.visit.passed)
 
 
 def is_answered(plan: Plan, state: RunState, gate: Gate, key: str) -> bool:
     """Say whether this instance of the gate has an answer; a dismissal lasts while its condition is false."""
-    answer = state.answers.get(key)
+    answer = state.visit.answers.get(key)
     if answer is None:
         return False
     dismissed = answer == "" and gate.condition is not None
@@ -215,19 +216,6 @@ def ruled_out(plan: Plan, state: RunState) -> tuple[Gate, ...]:
     )
 
 
-def entrance_gate(workflow: Workflow) -> Gate:
-    """The first gate of a workflow of independent activities: which one to enter (rule 35)."""
-    return Gate(
-        id=ENTRANCE,
-        name="Choose an activity",
-        message=f"'{workflow.name}' has independent activities. Which one fits the goal?",
-        options=tuple(
-            Option(activity.id, activity.name, activity.problem or activity.description)
-            for activity in workflow.activities
-        ),
-    )
-
-
 def question_of(plan: Plan, state: RunState, gate: Gate, confirms: Step | None = None) -> Question:
     """Render a gate's question with the variables in force."""
     scope = plan.scope(state.variables)
@@ -238,30 +226,23 @@ def question_of(plan: Plan, state: RunState, gate: Gate, confirms: Step | None =
 
 
 def question_shown(
-    plan: Plan,
-    state: RunState,
-    gate: Gate,
-    key: str,
-    now: int,
-    surface: str,
-    *,
-    confirms: Step | None = None,
-    agent: str = "",
+    plan: Plan, state: RunState, need: NeedAnswer, now: int, surface: str, agent: str = ""
 ) -> e.QuestionShown:
     """Return the event of putting a gate's question; the same words keep the time they were first put."""
-    question, opened, rule = question_of(plan, state, gate, confirms), state.open, gate.decide
-    if opened is not None and (opened.key, opened.shown) == (key, question.digest):
+    question, opened = question_of(plan, state, need.gate, need.confirms), state.visit.open
+    if opened is not None and (opened.key, opened.shown) == (need.key, question.digest):
         now = opened.opened_at
+    rule = need.gate.decide
     return e.QuestionShown(
-        key,
-        gate.id,
+        need.key,
+        need.gate.id,
         now,
         question.digest,
         question.text,
         question.roots,
         surface=surface,
         agent=agent,
-        unset=unset_in_question(plan.scope(state.variables), gate),
+        unset=unset_in_question(plan.scope(state.variables), need.gate),
         until=now + rule.within_ms if rule is not None and rule.within_ms is not None else 0,
         remind_ms=(rule.remind_ms or 0) if rule is not None else 0,
     )

@@ -8,14 +8,14 @@ from typing import assert_never
 from msgspec import Struct
 
 from interlock.core.definition.conditions import describe, holds, unset_in
-from interlock.core.definition.program import EnterLoop, Plan, RepeatLoop
+from interlock.core.definition.program import EnterLoop, Plan, RepeatLoop, loop_key
 from interlock.core.definition.prompts import interpolate, text_of
 from interlock.core.definition.workflow import Loop
 from interlock.core.run import events as e
 from interlock.core.run.outcomes import Awaited, NeedInput, NeedLoop
 from interlock.core.run.state import Frame, RunState
 from interlock.core.values import Json, cut, number_of
-from interlock.core.variables.typed_values import example_of, fitting
+from interlock.core.variables.typed_values import example_of, fitting, items_placeholder
 
 ITEM_BYTES = 200
 
@@ -38,7 +38,9 @@ def enter_loop(plan: Plan, state: RunState, op: EnterLoop, body: str, *, by_hand
         return NeedLoop(loop, 0, None, needs_items=True) if by_hand and loop.kind == "forEach" else extent
     if extent is not None and extent.total == 0:
         return e.LoopLeft(loop.id, op.after, "empty")
-    starts = state.steer != "stop" if loop.steered else loop.kind == "doWhile" or _goes_on(plan, state, loop)
+    starts = (
+        state.visit.steer != "stop" if loop.steered else loop.kind == "doWhile" or _goes_on(plan, state, loop)
+    )
     if extent is None and not starts:
         return e.LoopLeft(loop.id, op.after, "condition", unset=unset_in(loop.condition, scope))
     if by_hand:
@@ -64,7 +66,7 @@ def extent_of(plan: Plan, state: RunState, loop: Loop) -> Extent | NeedInput | N
             if not isinstance(items, (list, tuple)):
                 title = interpolate(loop.title, scope)
                 message = f"Loop '{title}' goes through the list '{name}', which is not set to a list."
-                return NeedInput(f"loop:{loop.id}", (name,), message, items_of(plan, name), loop)
+                return NeedInput(loop_key(loop.id), (name,), message, items_of(plan, state, name), loop)
             frozen = tuple(items[:limit])
             return Extent(len(frozen), frozen, limited=len(items) > limit)
         case "for":
@@ -73,8 +75,8 @@ def extent_of(plan: Plan, state: RunState, loop: Loop) -> Extent | NeedInput | N
             if count is None or count != count // 1:
                 text = f"repeats '{name}' times, and '{name}' is not set to a whole number."
                 title = interpolate(loop.title, scope)
-                example = example_of(plan, (name,), "<a whole number>")
-                return NeedInput(f"loop:{loop.id}", (name,), f"Loop '{title}' {text}", example, loop)
+                example = example_of(plan, state.variables, (name,), "<a whole number>")
+                return NeedInput(loop_key(loop.id), (name,), f"Loop '{title}' {text}", example, loop)
             return Extent(int(min(max(count, 0), limit)), limited=count > limit)
         case "while" | "until" | "doWhile":
             return None
@@ -82,9 +84,9 @@ def extent_of(plan: Plan, state: RunState, loop: Loop) -> Extent | NeedInput | N
             assert_never(loop.kind)
 
 
-def items_of(plan: Plan, name: str) -> dict[str, Json]:
+def items_of(plan: Plan, state: RunState, name: str) -> dict[str, Json]:
     """The shape of a loop's list."""
-    return example_of(plan, (name,), ["<item>"])
+    return example_of(plan, state.variables, (name,), items_placeholder(plan, name))
 
 
 def _goes_on(plan: Plan, state: RunState, loop: Loop) -> bool:
@@ -94,7 +96,7 @@ def _goes_on(plan: Plan, state: RunState, loop: Loop) -> bool:
 
 def repeat_loop(plan: Plan, state: RunState, op: RepeatLoop, *, by_hand: bool) -> e.Event | Awaited:
     """Begin the next iteration, or leave."""
-    frame, ended = state.frames[-1], _ended(plan, state, op.loop)
+    frame, ended = state.visit.frames[-1], _ended(plan, state, op.loop)
     done = frame.iteration + 1
     if ended is not None:
         return ended_loop(plan, state, op, ended)
@@ -105,12 +107,10 @@ def repeat_loop(plan: Plan, state: RunState, op: RepeatLoop, *, by_hand: bool) -
 
 def ended_loop(plan: Plan, state: RunState, op: RepeatLoop, because: e.LeftBecause) -> e.LoopLeft:
     """The event of leaving after an iteration: the names of the outer loops hold again (rule 30)."""
-    ops, outer = plan.program(state.activity or "").ops, dict[str, Json]()
-    for frame in state.frames[:-1]:
-        entrance = ops[f"loop:{frame.loop}"]
-        assert isinstance(entrance, EnterLoop)
-        outer |= _variables(plan, entrance.loop, frame.iteration, frame.items)
-    inner, done = state.frames[-1], state.frames[-1].iteration + 1
+    program, outer = plan.program(state.activity or ""), dict[str, Json]()
+    for frame in state.visit.frames[:-1]:
+        outer |= _variables(plan, program.head(frame.loop).loop, frame.iteration, frame.items)
+    inner, done = state.visit.frames[-1], state.visit.frames[-1].iteration + 1
     written = _variables(plan, op.loop, inner.iteration, inner.items)
     sets = {name: outer[name] for name in written if name in outer}
     return e.LoopLeft(op.loop.id, op.after, because, done, sets=sets)
@@ -124,11 +124,8 @@ def again(plan: Plan, op: RepeatLoop, frame: Frame) -> e.LoopIterated:
 
 def rounds(plan: Plan, state: RunState) -> Iterator[str]:
     """Say for each loop that the run is in, from the outermost: which round, over what, what decides."""
-    ops = plan.program(state.activity).ops if state.activity else {}
-    for frame in state.frames:
-        entrance = ops[f"loop:{frame.loop}"]
-        assert isinstance(entrance, EnterLoop)
-        loop = entrance.loop
+    for frame in state.visit.frames:
+        loop = plan.program(state.activity or "").head(frame.loop).loop
         bound = f"of {frame.total}" if frame.total is not None else f"of at most {loop.max_iterations}"
         title = interpolate(loop.title, plan.scope(state.variables))
         text = f"Round {frame.iteration + 1} {bound} of loop '{title}'"
@@ -149,7 +146,7 @@ def goes_by(loop: Loop) -> Iterator[str]:
 
 def _ended(plan: Plan, state: RunState, loop: Loop) -> e.LeftBecause | None:
     """Say why the loop ends after this iteration; None if it goes on."""
-    frame = state.frames[-1]
+    frame = state.visit.frames[-1]
     done = frame.iteration + 1
     scope = plan.scope(state.variables)
     if loop.break_condition is not None and holds(loop.break_condition, scope, unknown=False):
@@ -157,8 +154,8 @@ def _ended(plan: Plan, state: RunState, loop: Loop) -> e.LeftBecause | None:
     if frame.total is not None:
         ending: e.LeftBecause = "limit" if frame.limited else "finished"
         return ending if done >= frame.total else None
-    if loop.steered and state.steer != "continue":
-        return "undecided" if state.steer is None else "stopped"
+    if loop.steered and state.visit.steer != "continue":
+        return "undecided" if state.visit.steer is None else "stopped"
     if not loop.steered and not _goes_on(plan, state, loop):
         return "condition"
     return "limit" if done >= loop.max_iterations else None

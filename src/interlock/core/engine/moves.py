@@ -20,7 +20,7 @@ from interlock.core.engine.draft import Draft
 from interlock.core.engine.gates import question_of
 from interlock.core.engine.loops import goes_by
 from interlock.core.engine.paths.exits import deciding_variables, exits
-from interlock.core.engine.requirements import examine
+from interlock.core.engine.requirements import Submission, examine
 from interlock.core.engine.settle import lacks_unset, settle
 from interlock.core.run.commands import Decision, Terms
 from interlock.core.run.outcomes import (
@@ -34,7 +34,6 @@ from interlock.core.run.outcomes import (
     NeedLoop,
     NeedStep,
 )
-from interlock.core.run.output import Output
 from interlock.core.run.reasons import Blocker
 from interlock.core.run.state import RunState
 from interlock.core.run.surface_policy import NAVIGATION
@@ -97,7 +96,8 @@ def moves(plan: Plan, state: RunState, terms: Terms, decisions: Decisions, now: 
         )
     state, pending = settled_for_navigation(plan, state, now)
     if isinstance(pending, NeedStep) and not pending.step.required:
-        needs = examine(plan, state, pending.step, pending.key, Output(), terms, decisions).stopping
+        submission = Submission(terms, decisions=decisions)
+        needs = examine(plan, state, pending.step, pending.key, submission).stopping
         skipped = Draft(plan, state, NAVIGATION, now)
         skipped.skip(pending)
         later = moves(plan, skipped.state, terms, decisions, now)
@@ -111,7 +111,7 @@ def moves(plan: Plan, state: RunState, terms: Terms, decisions: Decisions, now: 
     if not isinstance(pending, NeedAnswer):
         return listed
     passed = Draft(plan, state, NAVIGATION, now, decisions)
-    if not passed.take_expired(pending.gate, pending.key, pending.opened_at, pending.confirms):
+    if not passed.take_expired(pending):
         if pending.gate.required:
             return listed
         passed.pass_optional(pending)
@@ -122,7 +122,7 @@ def moves(plan: Plan, state: RunState, terms: Terms, decisions: Decisions, now: 
 def _moves(plan: Plan, state: RunState, pending: Awaited, terms: Terms, decisions: Decisions) -> Moves:
     match pending:
         case NeedStep(key=key, step=step):
-            needs = examine(plan, state, step, key, Output(), terms, decisions).stopping
+            needs = examine(plan, state, step, key, Submission(terms, decisions=decisions)).stopping
             shut = tuple(_shut_exits(plan, state, f"Activity '{state.activity}' is not complete"))
             waiting = next((need for need in needs if need.waits_for_user), None)
             if waiting is None:
@@ -201,8 +201,8 @@ def _exits(plan: Plan, state: RunState, need: NeedExit) -> Moves:
         opened = tuple(exit_ for exit_ in need.exits if not exit_.decided)
     expected = tuple(exit_ for exit_ in opened if exit_.expected) or opened
     closed = [exit_ for exit_ in need.exits if exit_ not in opened]
-    if state.exit_to is not None:
-        text = f"The answered checkpoint leads to '{state.exit_to}'"
+    if state.visit.exit_to is not None:
+        text = f"The answered checkpoint leads to '{state.visit.exit_to}'"
         blocked = [Move("transition", exit_.to, reason=text) for exit_ in closed]
         opened = expected = tuple(
             Exit(exit_.to, open=True) for exit_ in expected
@@ -215,7 +215,7 @@ def _exits(plan: Plan, state: RunState, need: NeedExit) -> Moves:
                 "transition",
                 exit_.to,
                 variables=names,
-                reason=f"Its condition does not hold: {exit_.condition}. {text}",
+                reason=f"{_why_closed(exit_)}. {text}",
             )
             for exit_ in closed
         ]
@@ -224,6 +224,12 @@ def _exits(plan: Plan, state: RunState, need: NeedExit) -> Moves:
         tuple(_taken(exit_) for exit_ in opened if exit_ not in expected),
         tuple(blocked),
     )
+
+
+def _why_closed(exit_: Exit) -> str:
+    if not exit_.condition:  # the default
+        return "It is open only when no other condition holds"
+    return f"Its condition does not hold: {exit_.condition}"
 
 
 def _sending(move: Move, need: NeedInput) -> Move:
@@ -247,7 +253,7 @@ def _following_step(plan: Plan, state: RunState, reason: str) -> Iterator[Move]:
     """Yield the step that comes after what is pending, if there is one."""
     if state.activity is None:
         return
-    program, key = plan.program(state.activity), state.next_key
+    program, key = plan.program(state.activity), state.visit.next_key
     while key != END:
         op = program.ops[key]
         if isinstance(op, DoStep):

@@ -5,8 +5,8 @@ One model of reasons serves all modes: what blocks a guided run is a recorded ga
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from typing import get_args
+from collections.abc import Collection, Iterator, Mapping
+from typing import Literal, TypeAlias, get_args
 
 from msgspec import Struct
 
@@ -14,10 +14,11 @@ from interlock.core.definition.conditions import Scope
 from interlock.core.definition.criteria import failed_checks, requirement
 from interlock.core.definition.expressions import artifact_name, root, variables_in
 from interlock.core.definition.program import Plan, confirmation
-from interlock.core.definition.prompts import choices_of, question_text, text_of
+from interlock.core.definition.prompts import question_text, text_of
 from interlock.core.definition.workflow import Capability, Contract, Step, UserInput
 from interlock.core.engine.decisions import (
-    DECISION,
+    AskedThrough,
+    asked_through,
     counts,
     given,
     is_the_users,
@@ -29,10 +30,10 @@ from interlock.core.engine.gates import question_of
 from interlock.core.engine.run_checks import check_gap, check_refusal, checks_of, failed_check, unrun_check
 from interlock.core.json_schema import artifact_violations, placeholders_left
 from interlock.core.run import events as e
-from interlock.core.run.commands import Decision, Terms
-from interlock.core.run.due_checks import CheckResult, DueCheck
+from interlock.core.run.commands import CheckResult, Decision, DueCheck, Terms
 from interlock.core.run.outcomes import Awaited, NeedAnswer, NeedStep, Refusal
 from interlock.core.run.output import Output
+from interlock.core.run.preferences import Preferences
 from interlock.core.run.questions import Question, Unanswered
 from interlock.core.run.reasons import (
     Blocker,
@@ -50,7 +51,8 @@ from interlock.core.run.state import CapabilityStatus, RunState, instance
 from interlock.core.secrets import no_secret, note_without_secret, secret_in
 from interlock.core.values import Json, set_names
 from interlock.core.variables.roots import input_roots
-from interlock.core.variables.typed_values import fitting, placeholder, sound
+from interlock.core.variables.sending import THE_ANSWER, example_answer
+from interlock.core.variables.typed_values import example_of, fitting, placeholder, sound
 from interlock.core.variables.writes import may_set, restored
 
 ASSESSMENT = "wr.assessment"
@@ -64,7 +66,7 @@ REASONS = (
     "policy_constraint",
 )
 REJECTIONS = ("reject", "refused")
-THE_ANSWER = "<the user's answer>"
+Held: TypeAlias = Severity | Literal["stop"]
 STRONG = ("probe_step", "attempted_use")
 RESULTS: Mapping[CapabilityStatus, str] = {"available": "success", "unavailable": "failure"}
 CAPABILITIES: tuple[Capability, ...] = get_args(Capability)
@@ -103,46 +105,43 @@ class Verdict(Struct, frozen=True):
 NOTHING_LACKS = Verdict()
 
 
-def examine(
-    plan: Plan,
-    state: RunState,
-    step: Step,
-    key: str,
-    output: Output,
-    terms: Terms,
-    decisions: Mapping[str, Decision] = {},
-    checked: Sequence[CheckResult] = (),
-    *,
-    now: int = 0,
-    client: str = "",
-    claimed: bool = False,
-    offered: Mapping[str, Json] = {},
-    brought: Mapping[str, Json] = {},
-    fixed: Collection[str] = (),
-) -> Verdict:
-    """Check the step against all its requirements, under the run's mode and risk policy.
+class Submission(Struct, frozen=True):
+    """What a call brings to be done with a step, and the user's terms for it.
 
     A variable that a `claimed` step of others' activity files has not set is a warning (rule 31). `offered`
     are the answers to the step's own questions that came as variables, `brought` what it sets once it is
     done, and `fixed` what the call cannot set.
     """
+
+    terms: Terms
+    output: Output = Output()
+    decisions: Mapping[str, Decision] = {}
+    checked: tuple[CheckResult, ...] = ()
+    now: int = 0
+    client: str = ""
+    claimed: bool = False
+    offered: Mapping[str, Json] = {}
+    brought: Mapping[str, Json] = {}
+    fixed: frozenset[str] = frozenset()
+
+
+def examine(plan: Plan, state: RunState, step: Step, key: str, submission: Submission) -> Verdict:
+    """Check the step against all its requirements, under the run's mode and risk policy."""
     stopping: list[Blocker] = []
     gaps: list[e.GapRecorded] = []
-    scope, known = plan.scope(state.variables), {*set_names(state.variables), *set_names(brought)}
-    may_lack = claimed and plan.workflow.form == "activities" and not plan.workflow.declares_sets
-    unset = () if may_lack else _unset(plan, state, {*known, *fixed}, step, scope)
+    output, scope = submission.output, plan.scope(state.variables)
+    known = {*set_names(state.variables), *set_names(submission.brought)}
+    may_lack = submission.claimed and plan.workflow.dialect.claims_may_lack_variables
+    unset = () if may_lack else _unset(plan, state, known | submission.fixed, step, scope)
     unproven, unfounded = _unproven(step, output), _unfounded(output)
     for blocker in (*unmet(plan, step, output, scope, known), *unset, *unproven, *unfounded):
-        if state.preferences.never_stops:
-            gaps.append(_gap(blocker, key, "critical"))
-        elif downgraded(blocker, state.preferences):
-            gaps.append(_gap(blocker, key, "warning"))
-        else:
+        severity = _hold(state.preferences, blocker)
+        if severity == "stop":
             stopping.append(blocker)
-    own = _own_questions(
-        plan, state, step, key, terms, decisions, output, now=now, client=client, offered=offered
-    )
-    ran, unchecked = checks_of(plan, step, key, scope, checked)
+        else:
+            gaps.append(_gap(blocker, key, severity))
+    own = _own_questions(plan, state, step, key, submission)
+    ran, unchecked = checks_of(plan, step, key, scope, submission.checked)
     failed = [result for result in ran if not result.passed]
     if state.preferences.never_stops:
         gaps += map(check_gap, failed)
@@ -163,7 +162,34 @@ def examine(
 
 def open_inputs(plan: Plan, state: RunState, step: Step, terms: Terms) -> tuple[Unanswered, ...]:
     """Return the step's own questions that wait for an answer, whatever else the step lacks (rule 28)."""
-    return _own_questions(plan, state, step, "", terms, {}, Output()).unanswered
+    return _own_questions(plan, state, step, "", Submission(terms)).unanswered
+
+
+class Asking(Struct, frozen=True):
+    """How what is pending comes to the user: the open question or a confirmation, and the step's own one."""
+
+    through: AskedThrough
+    by_step: AskedThrough | None = None
+
+    @property
+    def only_user_answers(self) -> bool:
+        return not {self.through, self.by_step}.isdisjoint(("inbox", "address"))
+
+
+def asking_of(
+    plan: Plan, state: RunState, pending: Awaited, terms: Terms, decided: Collection[str] = ()
+) -> Asking:
+    """Return how the user is asked for what is pending; `decided` are the digests of what was answered."""
+    match pending:
+        case NeedAnswer(key=key, gate=gate):
+            return Asking(asked_through(state, key, terms, gate))
+        case NeedStep(step=step):
+            waiting = open_inputs(plan, state, step, terms)
+            keys = (asked.key for asked in waiting if asked.question.digest not in decided)
+            by_step = next((asked_through(state, key, terms) for key in keys), None)
+            return Asking(asked_through(state, "", terms), by_step)
+        case _:
+            return Asking(asked_through(state, "", terms))
 
 
 def asked_inputs(plan: Plan, state: RunState, step: Step) -> tuple[str, ...]:
@@ -172,69 +198,70 @@ def asked_inputs(plan: Plan, state: RunState, step: Step) -> tuple[str, ...]:
     return tuple(asked.question.id for asked in waiting)
 
 
-def _own_questions(
-    plan: Plan,
-    state: RunState,
-    step: Step,
-    key: str,
-    terms: Terms,
-    decisions: Mapping[str, Decision],
-    output: Output,
-    *,
-    now: int = 0,
-    client: str = "",
-    offered: Mapping[str, Json] = {},
-) -> Verdict:
+def _hold(preferences: Preferences, blocker: Blocker, need: UserInput | None = None) -> Held:
+    """Say whether a reason stops the step in this mode, or how severe a gap it is (rules 27 and 31).
+
+    `need` is what only the user can give, which may be assumed outside guided mode.
+    """
+    if preferences.never_stops:
+        return "critical"
+    if need is not None:
+        return "info" if need.is_assumable and not preferences.guided else "stop"
+    return "warning" if downgraded(blocker, preferences) else "stop"
+
+
+def _own_questions(plan: Plan, state: RunState, step: Step, key: str, submission: Submission) -> Verdict:
     """Check what only the user can give for the step."""
     stopping: list[Blocker] = []
     gaps: list[e.GapRecorded] = []
     answers: list[e.GateResolved] = []
     unanswered: list[Unanswered] = []
-    scope = plan.scope(state.variables)
     for need in step.user_input:
-        lacking = tuple(_unset_in_input(need, scope))
+        lacking = tuple(_unset_in_input(plan, state, need))
         if lacking and not state.preferences.never_stops:
             stopping += lacking  # questions are whole (rule 26)
             continue
         question = input_question(plan, state, step, need)
-        decision = decisions.get(question.digest) or reported(output, client, question.id)
+        decision, asked = submission.decisions.get(question.digest), instance(state, question.id)
+        decision = decision or reported(submission.output, submission.client, question.id)
         value = None if decision is not None else given(state, need)
         if decision is None and value is None:
-            value = offered.get(need.key or "")
+            value = submission.offered.get(need.key or "")
         if value is not None:
             approved = value is True and need.options
-            decision = Decision(need.accepted if approved else text_of(value), "agent", client)
-        if decision is not None and not counts(decision, state, instance(state, question.id), terms):
+            decision = Decision(need.accepted if approved else text_of(value), "agent", submission.client)
+        if decision is not None and not counts(decision, state, asked, submission.terms):
             decision = None
         instead = unfit(plan, need, decision.option if value is None else value) if decision else ""
         if instead:
             decision = None
         if decision is not None:
-            answer = _answered(plan, state, question, need, decision, now, value)
+            answer = _answered(plan, state, question, need, decision, submission.now, value)
             answers.append(answer)
             gaps += (_gap(blocker, answer.key, "critical") for blocker in lacking)
-            gaps += undecided_gap(state, answer, None)
+            gaps += undecided_gap(state, answer)
         if decision is not None and (not need.options or decision.option == need.accepted):
             continue
-        waits = waits_for_user(state, instance(state, question.id), terms)
+        waits = waits_for_user(state, asked, submission.terms)
         blocker = _dependency(plan, step, need, question, decision, instead, waits=waits)
-        if state.preferences.never_stops:
-            gaps.append(_gap(blocker, key, "critical", need.reason))
-        elif not state.preferences.guided and need.is_assumable:
-            gaps.append(_gap(blocker, key, "info", need.reason))
-        else:
+        severity = _hold(state.preferences, blocker, need)
+        if severity == "stop":
             stopping.append(blocker)
-            unanswered.append(Unanswered(instance(state, question.id), question))
+            unanswered.append(Unanswered(asked, question))
+        else:
+            gaps.append(_gap(blocker, key, severity, need.reason))
     return Verdict(tuple(stopping), tuple(gaps), tuple(answers), tuple(unanswered))
 
 
-def _unset_in_input(need: UserInput, scope: Scope) -> Iterator[Blocker]:
+def _unset_in_input(plan: Plan, state: RunState, need: UserInput) -> Iterator[Blocker]:
     """Name what a step's own question shows and nobody has set."""
-    unset = (path for path in variables_in(need.question) if scope.lacks(path))
+    scope = plan.scope(state.variables)
+    unset = [path for path in variables_in(need.question) if scope.lacks(path)]
     for name in dict.fromkeys(map(root, unset)):
         if name != need.key:
             text = f"The question '{need.question}' shows '{name}', which nobody has set."
-            example: Json = {name: f"<{name}>"}
+            paths = [path for path in unset if root(path) == name]
+            example: Json = example_of(plan, state.variables, paths)
             yield Blocker(BlockerCode.MISSING_REQUIRED_OUTPUT, ContextKey(name), text, example=example)
 
 
@@ -328,15 +355,19 @@ def _unset(
 ) -> Iterator[Blocker]:
     """Name the variables that the step must set, that nobody has set, and that no question of it asks for."""
     asked = {need.key for need in step.user_input}
-    for name, choices in choices_of(plan.produced(step, scope)).items():
-        if name in known or name in asked or not may_set(plan, state, step, name):
-            continue
-        one_of = f" Its values: {choices}." if choices else ""
-        needed = "decides what follows" if name in plan.decisive else "is shown later on"
-        kind = f" ({plan.types[name]})" if name in plan.types else ""
-        text = f"Step '{step.id}' must set '{name}'{kind}, which {needed}.{one_of}"
-        example: Json = {name: placeholder(plan, name)}
-        yield Blocker(BlockerCode.MISSING_REQUIRED_OUTPUT, ContextKey(name), text, example=example)
+    for name in plan.produced(step, scope):
+        if name not in known and name not in asked and may_set(plan, state, step, name):
+            yield unset_variable(plan, step, name)
+
+
+def unset_variable(plan: Plan, step: Step, name: str) -> Blocker:
+    """Say which variable the step must set, with what is known of its values."""
+    one_of = f" Its values: {choices}." if (choices := plan.choices(name).text) else ""
+    needed = "decides what follows" if name in plan.decisive else "is shown later on"
+    kind = f" ({plan.types[name]})" if name in plan.types else ""
+    text = f"Step '{step.id}' must set '{name}'{kind}, which {needed}.{one_of}"
+    example: Json = {name: placeholder(plan, name)}
+    return Blocker(BlockerCode.MISSING_REQUIRED_OUTPUT, ContextKey(name), text, example=example)
 
 
 def _belongs(artifact: Mapping[str, Json], contract: Contract) -> bool:
@@ -364,14 +395,16 @@ def _errors(contract: Contract, artifact: Mapping[str, Json]) -> list[str]:
     if errors := artifact_violations(contract.schema, artifact):
         return errors
     dimensions = artifact.get("dimensions")
-    values = dimensions.values() if isinstance(dimensions, Mapping) else ()
-    levels = [value.get("level") if isinstance(value, Mapping) else value for value in values]
+    rated = dimensions if isinstance(dimensions, Mapping) else {}
+    levels = {name: it.get("level") if isinstance(it, Mapping) else it for name, it in rated.items()}
     named = (None, artifact.get("assessmentId"), _assessment_of(contract))
-    return [
-        followup.guidance
-        for followup in contract.followups
-        if followup.level in levels and followup.assessment in named
-    ]
+    errors = []
+    for followup in contract.followups:
+        at_level = [name for name, level in levels.items() if level == followup.level]
+        if at_level and followup.assessment in named:
+            are = "is" if len(at_level) == 1 else "are"
+            errors.append(f"{', '.join(at_level)} {are} {followup.level}: {followup.guidance}")
+    return errors
 
 
 def _of_contract(code: BlockerCode, contract: Contract, message: str) -> Blocker:
@@ -391,7 +424,7 @@ def _unmet_criteria(step: Step, text: str, scope: Scope) -> Iterator[Blocker]:
 
 
 def observations(output: Output) -> Iterator[e.CapabilityObserved]:
-    """Read the capability observations among the artifacts; a contract reports malformed ones."""
+    """Read the capability observations among the artifacts; one outside the closed sets is none."""
     for artifact in output.of_kind(*OBSERVATION):
         capability, status = artifact.get("capability"), artifact.get("status")
         provenance = artifact.get("provenance")
@@ -494,7 +527,7 @@ def unfit(plan: Plan, need: UserInput, answer: Json) -> str:
         return "A secret is never taken. Answer 'provided' once the agent can use it, or 'refused'."
     if (kind := secret_in(text_of(answer))) is not None:
         return no_secret(kind)
-    if need.options or need.key not in plan.types:
+    if need.options or need.key not in {*plan.types, *plan.legal}:
         return ""
     return next((notice.message for notice in sound(plan, {need.key: answer})[1]), "")
 
@@ -547,8 +580,7 @@ def _dependency(
     waits: bool,
 ) -> Blocker:
     pointer = ContextKey(need.key) if need.key else WorkflowStep(step.id)
-    choice = f"<{' | '.join(option.id for option in need.options)}>"
-    text, answer = question.text, choice if need.options else THE_ANSWER
+    text, example = question.text, example_answer(step, need)
     rejected = decision is not None and decision.option in REJECTIONS
     if rejected:
         text = f"The user has {'refused' if need.is_secret else 'rejected'} this: {question.text}"
@@ -556,8 +588,7 @@ def _dependency(
         text = f"'{decision.option}' is neither approve nor reject: {question.text}"
     elif instead:
         text = f"{question.text} {instead}"
-    example: Json = {"kind": DECISION, "checkpointId": question.id, "optionId": answer}
     if need.key:
-        example = {need.key: answer if need.options else placeholder(plan, need.key)}
-    example = None if waits else example
-    return Blocker(BlockerCode.USER_ONLY_DEPENDENCY, pointer, text, example=example, rejected=rejected)
+        example = {need.key: example["optionId"] if need.options else placeholder(plan, need.key)}
+    shown = None if waits else example
+    return Blocker(BlockerCode.USER_ONLY_DEPENDENCY, pointer, text, example=shown, rejected=rejected)

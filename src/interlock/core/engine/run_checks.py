@@ -13,8 +13,8 @@ from interlock.core.definition.program import Plan, gates_of
 from interlock.core.definition.workflow import Gate, Step
 from interlock.core.hashing import check_digest
 from interlock.core.run import events as e
-from interlock.core.run.commands import Checkable
-from interlock.core.run.due_checks import CheckResult, DueCheck
+from interlock.core.run.commands import Checkable, CheckResult, DueCheck
+from interlock.core.run.keys import item_of
 from interlock.core.run.outcomes import Code, Decided, Refusal
 from interlock.core.run.reasons import Blocker, BlockerCode, WorkflowStep, as_gap
 from interlock.core.run.state import RunState
@@ -71,7 +71,7 @@ def _shown_by(plan: Plan, activity_id: str | None, gate_id: str) -> list[str]:
 
 def failed_check(ran: e.CheckRan) -> Blocker:
     """Say how a check ended, and what was expected; nobody but the user helps one that is not trusted."""
-    pointer = WorkflowStep(ran.key.rpartition("::")[2])
+    pointer = WorkflowStep(item_of(ran.key))
     if not ran.is_trusted:
         text = f"Check '{ran.check}' was not run: {ran.reason}"
         return Blocker(BlockerCode.USER_ONLY_DEPENDENCY, pointer, text, BY_THE_USER)

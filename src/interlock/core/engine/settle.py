@@ -13,12 +13,21 @@ from msgspec.structs import replace
 
 from interlock.core.definition.conditions import Condition, describe, holds, undecided_by, unset_in
 from interlock.core.definition.expressions import root, variables_in
-from interlock.core.definition.program import END, AskGate, ConfirmStep, DoStep, EnterLoop, Plan, RepeatLoop
-from interlock.core.definition.workflow import Action, Gate, Step
+from interlock.core.definition.program import (
+    END,
+    AskGate,
+    ConfirmStep,
+    DoStep,
+    EnterLoop,
+    Plan,
+    RepeatLoop,
+    confirmation_key,
+    entrance_gate,
+)
+from interlock.core.definition.workflow import Action, Gate, Loop, Step
 from interlock.core.engine.evolve import evolve
 from interlock.core.engine.gates import (
     applies,
-    entrance_gate,
     find_gate,
     found_at,
     is_answered,
@@ -38,6 +47,7 @@ from interlock.core.engine.paths.exits import (
 from interlock.core.engine.paths.jumps import gone_back_before, left_unanswered
 from interlock.core.engine.requirements import asked_inputs
 from interlock.core.run import events as e
+from interlock.core.run.keys import rounds_in
 from interlock.core.run.outcomes import (
     Awaited,
     Done,
@@ -48,12 +58,12 @@ from interlock.core.run.outcomes import (
     NeedLoop,
     NeedStep,
 )
-from interlock.core.run.state import RunState, instance
+from interlock.core.run.state import Gaps, Route, RunState, instance
 from interlock.core.run.surface_policy import SurfacePolicy
 from interlock.core.values import Json
 from interlock.core.variables.roots import input_roots, unset_in_question
 from interlock.core.variables.typed_values import example_of, fitting
-from interlock.core.variables.writes import barred
+from interlock.core.variables.writes import barred, left_unset
 
 MOST_EVENTS = 10_000
 CIRCLE = "circle:"
@@ -94,8 +104,8 @@ class _Visited(Struct, frozen=True):
 
 def _comparable(state: RunState) -> RunState:
     """Return the state without its counts and times: a run continues alike from states equal but for them."""
-    counts = replace(state, visit=0, entered_at=0, answered=0, gaps=0, gaps_ever=0, gap_list=())
-    return replace(counts, completed=(), path=(), unanswered={})
+    visit = replace(state.visit, number=0, entered_at=0, answered=0)
+    return replace(state, visit=visit, gaps=Gaps(), route=Route(skipped=state.route.skipped))
 
 
 def _circle(
@@ -109,7 +119,9 @@ def _circle(
     through = ", ".join(f"'{state.activity}'" for state in states)
     listed = f" These variables decide it: {', '.join(names)}." if names else ""
     message = f"The run goes in a circle through {through} and finds nothing to do.{listed}"
-    return NeedInput(f"{CIRCLE}{before.state.activity}", names, message, example_of(plan, names))
+    return NeedInput(
+        f"{CIRCLE}{before.state.activity}", names, message, example_of(plan, before.state.variables, names)
+    )
 
 
 def consequences(event: e.Event) -> tuple[e.Event, ...]:
@@ -137,7 +149,7 @@ def consequences(event: e.Event) -> tuple[e.Event, ...]:
 
 def awaited(plan: Plan, state: RunState, policy: SurfacePolicy) -> Awaited:
     """Return what the run waits for on this surface, after the events that settling it would record."""
-    return settle(plan, state, policy, state.entered_at)[2]
+    return settle(plan, state, policy, state.visit.entered_at)[2]
 
 
 def next_event(
@@ -171,8 +183,9 @@ def _forgotten(plan: Plan, state: RunState, event: e.Event, policy: SurfacePolic
     if not (isinstance(following, (e.ActivityLeft, NeedExit)) or is_at_exits):
         return None
     lacking = ", ".join(f"'{path}'" for path in dict.fromkeys(names))
-    left_out, example = ", ".join(dict.fromkeys(passed)), example_of(plan, dict.fromkeys(names))
-    message = f"Nobody has set {lacking}: without that, activity '{state.activity}' ends past {left_out}."
+    left_out, example = ", ".join(dict.fromkeys(passed)), example_of(plan, state.variables, names)
+    whole = "the workflow" if len(plan.workflow.activities) == 1 else f"activity '{state.activity}'"
+    message = f"Nobody has set {lacking}: without that, {whole} ends past {left_out}."
     text = f"{message} Send it, or null to leave it unset."
     return NeedInput(f"{UNSET}{state.activity}", tuple(example), text, example)
 
@@ -193,7 +206,7 @@ def _undecided(plan: Plan, state: RunState, event: e.Event) -> tuple[str, ...]:
 
 def _condition_of(plan: Plan, state: RunState, event: e.Event) -> Condition | None:
     """Return the condition by which an event passes over the item that comes next."""
-    op = plan.program(state.activity).ops.get(state.next_key) if state.activity else None
+    op = plan.program(state.activity).ops.get(state.visit.next_key) if state.activity else None
     match event, op:
         case e.StepSkipped(), DoStep(step=step):
             return step.condition
@@ -225,24 +238,24 @@ def _next_event(plan: Plan, state: RunState, policy: SurfacePolicy, now: int) ->
     """Return the next automatic event, or what is awaited, whatever nobody has set."""
     if state.finished:
         return Done()
-    if (opened := state.open) is not None:
+    if (opened := state.visit.open) is not None:
         found = find_gate(plan, state, opened.gate)
         assert found is not None
         return NeedAnswer(opened.key, found.gate, opened.opened_at, found.confirms)
     if state.activity is None:
         return _first_activity(plan, state, policy, now)
-    if state.left_to is not None:
+    if state.visit.left_to is not None:
         return arrived(plan, state, now)
-    if state.exit_to is not None or state.next_key == END:
+    if state.visit.exit_to is not None or state.visit.next_key == END:
         return _late(plan, state, policy, now) or _at_the_end(plan, state, policy)
     program, scope = plan.program(state.activity), plan.scope(state.variables)
-    op, following = program.ops[state.next_key], program.after(state.next_key)
+    op, following = program.ops[state.visit.next_key], program.after(state.visit.next_key)
     match op:
         case DoStep(step=step):
             key, condition = instance(state, step.id), step.condition
             if holds(condition, scope):
                 return NeedStep(key, step, asked_inputs(plan, state, step))
-            if following == f"confirm:{step.id}":
+            if following == confirmation_key(step.id):
                 following = program.after(following)  # a skipped step is not confirmed
             return e.StepSkipped(key, step.id, following, describe(condition), unset_in(condition, scope))
         case ConfirmStep():
@@ -276,10 +289,17 @@ def due_roots(plan: Plan, state: RunState, policy: SurfacePolicy) -> frozenset[s
     )
 
 
-def lacking_roots(plan: Plan, state: RunState, policy: SurfacePolicy) -> frozenset[str]:
-    """Name what a run in a loop waits for: what its questions show and nobody has set, or a list."""
-    match next_event(plan, state, policy, 0) if state.frames else None:
-        case NeedInput(example=example):
+def asked_for_again(plan: Plan, state: RunState, policy: SurfacePolicy) -> frozenset[str]:
+    """Name what the run waits for, and a question has asked for in vain."""
+    if not state.ownership.shown:
+        return frozenset()
+    return left_unset(plan, state, waited_for(plan, state, policy))
+
+
+def waited_for(plan: Plan, state: RunState, policy: SurfacePolicy) -> frozenset[str]:
+    """Name what a question or a loop waits for that the run has come to, and nobody has set."""
+    match next_event(plan, state, policy, 0):
+        case NeedInput(gate=Gate(), example=example) | NeedInput(loop=Loop(), example=example):
             return frozenset(example)
         case NeedLoop(loop=loop, needs_items=True):
             return frozenset([root(loop.items or "items")])
@@ -300,11 +320,11 @@ def _first_activity(plan: Plan, state: RunState, policy: SurfacePolicy, now: int
     if initial is not None:
         return entered(plan, state, initial, now)
     gate = entrance_gate(plan.workflow)
-    if gate.id in state.answers:
-        return entered(plan, state, state.answers[gate.id], now)
+    if gate.id in state.visit.answers:
+        return entered(plan, state, state.visit.answers[gate.id], now)
     if policy.exits != "taken":
         return NeedEntry(None)
-    return question_shown(plan, state, gate, gate.id, now, policy.name)
+    return question_shown(plan, state, NeedAnswer(gate.id, gate, now), now, policy.name)
 
 
 def entered(plan: Plan, state: RunState, activity_id: str, now: int) -> e.ActivityEntered:
@@ -312,7 +332,7 @@ def entered(plan: Plan, state: RunState, activity_id: str, now: int) -> e.Activi
     activity = plan.workflow.activity(activity_id)
     assert activity is not None
     sets = sets_of(plan, state, activity.entry_actions)
-    return e.ActivityEntered(activity_id, state.visit + 1, plan.program(activity_id).first, now, sets)
+    return e.ActivityEntered(activity_id, state.visit.number + 1, plan.program(activity_id).first, now, sets)
 
 
 def sets_of(plan: Plan, state: RunState, actions: tuple[Action, ...]) -> dict[str, Json]:
@@ -330,7 +350,7 @@ def _confirm(
     plan: Plan, state: RunState, op: ConfirmStep, following: str, policy: SurfacePolicy, now: int
 ) -> e.Event | Awaited:
     gate, key = op.gate, instance(state, op.gate.id)
-    if key in state.answers:
+    if key in state.visit.answers:
         return e.GatePassed(key, gate.id, following, "answered")
     if not needs_confirmation(plan, state, op.step):
         condition = None if isinstance(op.step.confirm, bool) else op.step.confirm
@@ -349,39 +369,29 @@ def _confirm(
             question=question.text,
             option="proceed",
         )
-    return _put(plan, state, gate, key, policy, now, op.step)
+    return _put(plan, state, NeedAnswer(key, gate, now, op.step), policy)
 
 
 def _ask(
     plan: Plan, state: RunState, op: AskGate, following: str, policy: SurfacePolicy, now: int
 ) -> e.Event | Awaited:
     gate, key, scope = op.gate, instance(state, op.gate.id), plan.scope(state.variables)
-    if state.answers.get(key):
+    if state.visit.answers.get(key):
         return e.GatePassed(key, gate.id, following, "answered")
     if not holds(gate.condition, scope):
         unset = unset_in(gate.condition, scope)
         return e.GatePassed(key, gate.id, following, "condition", describe(gate.condition), unset)
     if not gate.required and unwhole(plan, state, gate) is not None:
         return e.GatePassed(key, gate.id, following, "optional")
-    return _put(plan, state, gate, key, policy, now)
+    return _put(plan, state, NeedAnswer(key, gate, now), policy)
 
 
-def _put(
-    plan: Plan,
-    state: RunState,
-    gate: Gate,
-    key: str,
-    policy: SurfacePolicy,
-    now: int,
-    confirms: Step | None = None,
-) -> e.Event | Awaited:
+def _put(plan: Plan, state: RunState, need: NeedAnswer, policy: SurfacePolicy) -> e.Event | Awaited:
     """Put a question, or ask for what it shows and nobody has set: questions are whole (rule 26)."""
-    lacking = unwhole(plan, state, gate)
-    if lacking is not None:
-        return lacking
-    if policy.gates == "opened":
-        return question_shown(plan, state, gate, key, now, policy.name, confirms=confirms)
-    return NeedAnswer(key, gate, now, confirms)
+    lacking = unwhole(plan, state, need.gate)
+    if lacking is not None or policy.gates != "opened":
+        return lacking or need
+    return question_shown(plan, state, need, need.opened_at, policy.name)
 
 
 def unwhole(plan: Plan, state: RunState, gate: Gate) -> NeedInput | None:
@@ -391,7 +401,7 @@ def unwhole(plan: Plan, state: RunState, gate: Gate) -> NeedInput | None:
         return None
     listed = ", ".join(f"'{path}'" for path in unset)
     message = f"The question of checkpoint '{gate.id}' shows {listed}, which nobody has set."
-    example = example_of(plan, unset)
+    example = example_of(plan, state.variables, unset)
     return NeedInput(f"question:{gate.id}", tuple(example), message, example, gate=gate)
 
 
@@ -400,18 +410,17 @@ def _late(plan: Plan, state: RunState, policy: SurfacePolicy, now: int) -> e.Eve
 
     An option that leads out of the activity leaves all rounds at once (rule 23).
     """
-    leaving_round = instance(state, "") if state.exit_to is None else None
-    for key in state.passed:
-        path, separator, _ = key.rpartition("::")
-        if leaving_round is not None and f"{path}{separator}" != leaving_round:
+    leaving_round = state.visit.rounds if state.visit.exit_to is None else None
+    for key in state.visit.passed:
+        if leaving_round is not None and rounds_in(key) != leaving_round:
             continue
         found = found_at(plan, state, key)
-        is_settled = key in state.waived or is_answered(plan, state, found.gate, key)
+        is_settled = key in state.visit.waived or is_answered(plan, state, found.gate, key)
         if is_settled or not found.gate.required or not applies(plan, state, found):
             continue
         if found.confirms is not None and not state.preferences.guided:
             continue
-        return _put(plan, state, found.gate, key, policy, now, found.confirms)
+        return _put(plan, state, NeedAnswer(key, found.gate, now, found.confirms), policy)
     return None
 
 
@@ -425,7 +434,7 @@ def _at_the_end(plan: Plan, state: RunState, policy: SurfacePolicy) -> e.Event |
     names = deciding_variables(plan, state)
     listed = ", ".join(names)
     message = f"No exit of activity '{state.activity}' is open. These variables decide it: {listed}."
-    return NeedInput(f"{EXIT}{state.activity}", names, message, example_of(plan, names))
+    return NeedInput(f"{EXIT}{state.activity}", names, message, example_of(plan, state.variables, names))
 
 
 def left(plan: Plan, state: RunState, chosen: ChosenExit) -> e.ActivityLeft:
@@ -451,10 +460,10 @@ def arrived(
 
     Only a jump, or a run that did not begin with the first activity, goes back before its beginning.
     """
-    assert state.left_to is not None
-    if plan.workflow.activity(state.left_to) is None:
-        return e.RunCompleted("complete_with_gaps" if state.gaps else "complete", now)
-    arrival = entered(plan, state, state.left_to, now)
-    if not jumped and state.path[0] == plan.workflow.initial:
+    assert state.visit.left_to is not None
+    if plan.workflow.activity(state.visit.left_to) is None:
+        return e.RunCompleted("complete_with_gaps" if state.gaps.open else "complete", now)
+    arrival = entered(plan, state, state.visit.left_to, now)
+    if not jumped and state.route.path[0] == plan.workflow.initial:
         return arrival
-    return replace(arrival, before=gone_back_before(plan, state, state.left_to))
+    return replace(arrival, before=gone_back_before(plan, state, state.visit.left_to))

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from interlock.core.definition.program import AskGate, ConfirmStep, DoStep
-from interlock.core.definition.workflow import Effect, Gate, Step, UserInput
-from interlock.core.guard import approving
-from interlock.core.guard.audit import question_path
-from interlock.core.guard.hearing import I1, I2, I3, I4, Hearing, Verdict, confirmed_step
-from interlock.core.guard.rendered import entrance, gate_question, input_question, lacking
+from interlock.core.definition.program import AskGate, ConfirmStep, DoStep, step_key
+from interlock.core.definition.workflow import Effect, Gate, UserInput
+from interlock.core.guard.hearing import I1, I2, I3, I4, GateOp, Hearing, Verdict
+from interlock.core.guard.rendered import gate_question, input_question, lacking
 from interlock.core.run import events as e
 from interlock.core.run.channels import Channel, Strength, is_at_least, strength
 from interlock.core.run.commands import Answerable, ResolveCheckpoint
+from interlock.core.run.keys import item_of, question_path
+from interlock.core.run.polls import ApproverAnswer
 from interlock.core.run.questions import Question
 from interlock.core.values import set_names
 from interlock.core.variables.roots import wanted_by_absence
@@ -23,50 +23,50 @@ class Askable(Struct, frozen=True):
     """A question that a run may be asked where it is: its gate, or what a step needs of the user."""
 
     question: Question
-    source: Gate | UserInput
-    confirms: Step | None = None
+    source: GateOp | UserInput
 
     @property
     def gate(self) -> Gate | None:
-        return self.source if isinstance(self.source, Gate) else None
+        return None if isinstance(self.source, UserInput) else self.source.gate
 
 
 def shown(hearing: Hearing, event: e.QuestionShown) -> Verdict:
     """A question is put where it is due, in the words that the variables make, and whole."""
-    asked = _asked(hearing, event)
+    asked = _asked(hearing, event, is_input=event.input)
     if asked is None:
-        yield I1(f"question '{event.key}' is shown where '{hearing.audit.next}' is due")
+        yield I1(f"question '{event.key}' is shown where '{hearing.visit.next}' is due")
         return
-    question = asked.question
+    question, source = asked.question, asked.source
     if (event.shown, event.question) != (question.digest, question.text):
         yield I2(f"question '{event.key}' is not shown as the variables make it")
     if set(event.roots) != set(question.roots):
         yield I2(f"question '{event.key}' does not own what it shows, reads and sets")
     if event.input is not (asked.gate is None):
         yield I2(f"question '{event.key}' is not of the kind that is shown")
-    unset = [] if hearing.audit.applied.never_stops else lacking(hearing.scope, asked.source)
-    if unset:
+    texts = source if isinstance(source, UserInput) else source.gate
+    if not hearing.terms.never_stops and (unset := lacking(hearing.scope, texts)):
         yield I2(f"question '{event.key}' shows {', '.join(unset)}, which nobody has set")
 
 
 def resolved(hearing: Hearing, event: e.GateResolved) -> Verdict:
     """A question is answered as it was shown, by a channel that may, with the effect that is declared."""
-    asked = _asked(hearing, event)
+    asked = _asked(hearing, event, is_input=event.how == "given")
     if asked is None:
-        yield I1(f"'{event.key}' is answered where '{hearing.audit.next}' is due")
+        yield I1(f"'{event.key}' is answered where '{hearing.visit.next}' is due")
         return
-    question = asked.question
-    if event.shown != question.digest or event.question != question.text:
+    question, by_server = asked.question, event.channel in ("server", "time")
+    if (event.shown, event.question) != (question.digest, question.text):
         yield I2(f"the answer to '{event.key}' is to another question than the variables make")
     if (event.how == "given") is not (asked.gate is None):
         yield I1(f"'{event.key}' is recorded as '{event.how}', and is a question of another kind")
-    if event.how in ("dismissed", "assumed", "auto_advanced") and event.channel not in ("server", "time"):
+    if event.how in ("dismissed", "assumed", "auto_advanced") and not by_server:
         yield I1(f"'{event.key}' is recorded as '{event.how}', and was answered by '{event.channel}'")
-    yield from approving.decided(hearing, event, asked.gate)
-    if event.channel in ("server", "time"):
+    if by_server:
         yield from _without_user(hearing, event, asked)
     else:
-        yield from _was_shown(hearing, event)
+        yield from _approved(hearing, event, asked.gate)
+        if not _was_shown(hearing, event.key, event.shown):
+            yield I2(f"'{event.key}' is answered, and what was answered was not shown before")
         yield from _channel(hearing, event)
         yield from _came(hearing, event)
     yield from _effects(hearing, event, asked)
@@ -75,114 +75,155 @@ def resolved(hearing: Hearing, event: e.GateResolved) -> Verdict:
         hearing.given[event.key] = event.option
 
 
-def _asked(hearing: Hearing, event: e.QuestionShown | e.GateResolved) -> Askable | None:
+def approved(hearing: Hearing, event: e.ApprovalGiven) -> Verdict:
+    """One person answers an open question as it was shown, by a channel of the user, if the gate lists it."""
+    op, approval, by = hearing.find(event.key), event.approval, event.approval.by
+    if op is None or op.gate.decide is None or hearing.visit.open != event.key:
+        yield I1(f"'{event.key}' is answered by '{by}', and does not wait for approvers")
+        return
+    rule, escalated_to = op.gate.decide, hearing.audit.poll(event.key).escalated_to
+    if not _was_shown(hearing, event.key, event.shown):
+        yield I2(f"'{by}' answered '{event.key}', which was not shown so")
+    if approval.entitled not in rule.by and (not escalated_to or approval.entitled != escalated_to):
+        yield I3(f"'{by}' answered '{event.key}' as '{approval.entitled}', which is not listed")
+    if rule.not_by_starter and hearing.audit.started_by in (by, approval.seat):
+        yield I3(f"'{by}' answered '{event.key}' and started the run")
+    if not is_at_least(approval.channel, "user"):
+        yield I3(f"'{approval.channel}' answered '{event.key}', which only people may")
+
+
+def escalated(hearing: Hearing, event: e.QuestionEscalated) -> Verdict:
+    """An open question is escalated to the group that its gate names, after its time."""
+    op = hearing.find(event.key)
+    rule = op.gate.decide if op is not None else None
+    is_asked = hearing.visit.open == event.key and _was_shown(hearing, event.key, event.shown)
+    waited = event.at - hearing.visit.showings[event.key].at if is_asked else 0
+    is_named = rule is not None and rule.escalate_to == event.to
+    if rule is None or rule.within_ms is None or not is_named or not is_asked or waited < rule.within_ms:
+        yield I3(f"'{event.key}' is escalated to '{event.to}' before its time, or to another group")
+
+
+def _asked(hearing: Hearing, event: e.QuestionShown | e.GateResolved, *, is_input: bool) -> Askable | None:
     """Find the question that an event is about; None where the run may not be asked it.
 
     A gate is asked where it stands, and again if its false condition let it pass.
     """
-    audit, op = hearing.audit, hearing.due()
-    if audit.activity is None:
-        gate = entrance(hearing.plan.workflow)
-        return _of_gate(hearing, gate) if event.key == gate.id else None
+    visit, op, scope = hearing.visit, hearing.due(), hearing.scope
     if isinstance(op, DoStep):
         for need in op.step.user_input:
-            key = audit.instance(op.step.input_id(need))
-            question = input_question(hearing.plan, hearing.scope, op.step, need, key)
-            if event.key == key and (event.shown == question.digest or _is_input(event)):
+            key = hearing.audit.instance(op.step.input_id(need))
+            question = input_question(hearing.plan, scope, op.step, need, key)
+            if event.key == key and (event.shown == question.digest or is_input):
                 return Askable(question, need)
-    if isinstance(op, (AskGate, ConfirmStep)) and event.key == audit.instance(op.gate.id):
-        return _of_gate(hearing, op.gate, op.step if isinstance(op, ConfirmStep) else None)
-    if event.key in (*audit.passed, audit.open, *audit.answers):
-        found = hearing.find(event.key)
-        return _of_gate(hearing, found.gate, confirmed_step(found)) if found is not None else None
-    return None
+    found = hearing.gate_at(event.key, (*visit.passed, visit.open, *visit.answers))
+    return Askable(gate_question(hearing.plan, scope, found), found) if found is not None else None
 
 
-def _is_input(event: e.QuestionShown | e.GateResolved) -> bool:
-    return event.input if isinstance(event, e.QuestionShown) else event.how == "given"
+def _was_shown(hearing: Hearing, key: str, digest: str) -> bool:
+    return key in hearing.visit.showings and hearing.visit.showings[key].digest == digest
 
 
-def _of_gate(hearing: Hearing, gate: Gate, confirms: Step | None = None) -> Askable:
-    return Askable(gate_question(hearing.plan, hearing.scope, gate, confirms), gate, confirms)
+def _approved(hearing: Hearing, event: e.GateResolved, gate: Gate | None) -> Verdict:
+    """A gate with named approvers is decided by as many of them as it wants, and they agree.
+
+    In never-stop mode it is a gap, like every decision without the user.
+    """
+    rule = gate.decide if gate is not None else None
+    if rule is None and event.channel == "approvers":
+        yield I3(f"'{event.key}' is decided by approvers, and names none")
+    elif rule is not None and event.channel == "approvers":
+        agreeing = [it for it in _newest(hearing, event.key) if it.option == event.option]
+        if len(agreeing) < rule.at_least:
+            yield I3(f"'{event.key}' is decided by {len(agreeing)} of {rule.at_least} approvers")
+    elif rule is not None and hearing.terms.never_stops:
+        yield from hearing.needs_gap("needs_user_choice", event.key)
+    elif rule is not None:
+        yield I3(f"'{event.channel}' answered '{event.key}', which its approvers decide")
 
 
-def _was_shown(hearing: Hearing, event: e.GateResolved) -> Verdict:
-    showing = hearing.audit.showings.get(event.key)
-    if showing is None or showing.digest != event.shown:
-        yield I2(f"'{event.key}' is answered, and what was answered was not shown before")
+def _newest(hearing: Hearing, key: str) -> list[ApproverAnswer]:
+    """Return the answers that count: the newest of each person and of each seat.
+
+    The poll keeps no others; whoever counts must not rely on that.
+    """
+    counted: list[ApproverAnswer] = []
+    for approval in hearing.audit.poll(key).approvals:
+        others = (it for it in counted if it.by != approval.by and it.seat != approval.seat)
+        counted = [*others, approval]
+    return counted
 
 
 def _channel(hearing: Hearing, event: e.GateResolved) -> Verdict:
-    audit = hearing.audit
-    if audit.applied.never_stops:
-        if event.channel == "agent" and event.how != "given":
+    """The channel is as strong as the terms want; the agent's not where the user declined or can be asked."""
+    terms, channel = hearing.terms, event.channel
+    if terms.never_stops:
+        if channel == "agent" and event.how != "given":
             yield from hearing.needs_gap("needs_user_choice", event.key)
         return
-    policy, asks_by = audit.applied.decisions, audit.applied.asks_by
-    weakest: Strength = policy if policy in ("client", "user") else "agent"
-    if not is_at_least(event.channel, weakest):
-        yield I3(f"'{event.channel}' answered '{event.key}', which only '{weakest}' may")
-    declined = audit.declined.get(question_path(audit, event.key))
-    if declined is not None and not is_at_least(event.channel, strength(declined)):
-        yield I3(f"'{event.channel}' answered '{event.key}', which the user declined to answer")
-    is_asked = asks_by is not None and (asks_by != "elicitation" or policy == "auto")
-    if event.channel == "agent" and is_asked:
+    weakest: Strength = terms.decisions if terms.decisions in ("client", "user") else "agent"
+    if not is_at_least(channel, weakest):
+        yield I3(f"'{channel}' answered '{event.key}', which only '{weakest}' may")
+    declined = hearing.audit.declined.get(question_path(hearing.visit.activity, event.key))
+    if declined is not None and not is_at_least(channel, strength(declined)):
+        yield I3(f"'{channel}' answered '{event.key}', which the user declined to answer")
+    is_asked = terms.asks_by is not None and (terms.asks_by != "elicitation" or terms.decisions == "auto")
+    if channel == "agent" and is_asked:
         yield I3(f"the agent answered '{event.key}' for a user who could be asked")
 
 
 def _came(hearing: Hearing, event: e.GateResolved) -> Verdict:
     """A user's answer is one that the call brought: by the digest of its question, or to its gate."""
-    if hearing.command is None or event.channel in ("agent", "approvers"):
+    command = hearing.command
+    if command is None or event.channel in ("agent", "approvers"):
         return
     brought = set[tuple[str, str | None, Channel]]()
-    if isinstance(hearing.command, Answerable):
-        answers = hearing.command.decisions.items()
-        brought |= {(digest, answer.option, answer.channel) for digest, answer in answers}
-    if isinstance(hearing.command, ResolveCheckpoint):
-        gate = hearing.command.gate or hearing.audit.open.rpartition("::")[2]
-        brought.add((gate, hearing.command.option, hearing.command.channel))
+    if isinstance(command, Answerable):
+        brought |= {(digest, it.option, it.channel) for digest, it in command.decisions.items()}
+    if isinstance(command, ResolveCheckpoint):
+        gate = command.gate or item_of(hearing.visit.open)
+        brought.add((gate, command.option, command.channel))
     if brought.isdisjoint((name, event.option, event.channel) for name in (event.shown, event.gate)):
         yield I3(f"'{event.channel}' answers '{event.key}', and the call has no such answer to it")
 
 
 def _without_user(hearing: Hearing, event: e.GateResolved, asked: Askable) -> Verdict:
     """A server answers a gate that does not apply, by its default in time, or where the mode says so."""
-    gate, preferences = asked.gate, hearing.audit.applied
-    if gate is None:
+    if isinstance(asked.source, UserInput):
         yield I1(f"the server answered '{event.key}', which only the user can give")
-        return
-    if event.how == "dismissed":
-        if event.option is not None or hearing.applies(gate, asked.confirms):
+    elif event.how == "dismissed":
+        if event.option is not None or hearing.applies(asked.source):
             yield I1(f"'{event.key}' was dismissed, and its condition holds")
-        return
-    if event.how == "assumed":
-        if asked.confirms is None or preferences.guided or event.option != "proceed":
+    elif event.how == "assumed":
+        if isinstance(asked.source, AskGate) or hearing.terms.guided or event.option != "proceed":
             yield I1(f"'{event.key}' was assumed in a mode that asks for it")
         yield from hearing.needs_gap("needs_user_approval", event.key)
-        return
-    showing = hearing.audit.showings.get(event.key)
-    is_timed = not gate.blocking and gate.default_option == event.option is not None
-    if is_timed and showing is not None and event.at - showing.at >= (gate.auto_advance_ms or 0):
-        return
-    if preferences.never_stops:
-        yield from hearing.needs_gap("needs_user_choice", event.key)
-    else:
-        yield I1(f"the server answered '{event.key}' before its time, or with another option")
+    elif not _is_in_time(hearing, event, asked.source.gate):
+        if hearing.terms.never_stops:
+            yield from hearing.needs_gap("needs_user_choice", event.key)
+        else:
+            yield I1(f"the server answered '{event.key}' before its time, or with another option")
+
+
+def _is_in_time(hearing: Hearing, event: e.GateResolved, gate: Gate) -> bool:
+    """Say whether it is the default of a gate that does not block, whose time ran since it was shown."""
+    showing = hearing.visit.showings.get(event.key)
+    is_default = not gate.blocking and gate.default_option == event.option is not None
+    return is_default and showing is not None and event.at - showing.at >= (gate.auto_advance_ms or 0)
 
 
 def _effects(hearing: Hearing, event: e.GateResolved, asked: Askable) -> Verdict:
     """An answer does what its option declares, and nothing else."""
-    where = f"the answer to '{event.key}'"
-    earlier = hearing.audit.set_by.get(question_path(hearing.audit, event.gate))
+    where, source = f"the answer to '{event.key}'", asked.source
+    earlier = hearing.audit.set_by.get(question_path(hearing.visit.activity, event.gate))
     undo = earlier.undo if earlier is not None and event.option is not None else {}
     if event.restores != {name: undo[name] for name in undo if name not in event.sets}:
         yield I4(f"{where} does not take back what the earlier one has set, as it was before")
-    if isinstance(asked.source, UserInput):
+    if isinstance(source, UserInput):
         more = event.transition_to or event.next or event.skip_activities
-        if more or not {asked.source.key}.issuperset(event.sets):
+        if more or not {source.key}.issuperset(event.sets):
             yield I4(f"{where} does more than set its variable")
-        is_typed = asked.source.key in hearing.plan.types and not asked.source.options
-        if is_typed and asked.source.key not in event.sets:
+        constrained = {*hearing.plan.types, *hearing.plan.legal}
+        if source.key in constrained and not source.options and source.key not in event.sets:
             yield I4(f"{where} does not set its variable")
         return
     option = asked.question.option(event.option) if event.option is not None else None
@@ -191,15 +232,14 @@ def _effects(hearing: Hearing, event: e.GateResolved, asked: Askable) -> Verdict
     effect = option.effect if option else Effect()
     declared = fitting(hearing.plan, effect.set_variables)
     brought = event.sets.keys() - declared.keys()  # what the question asks for by its absence
-    asks_for = wanted_by_absence(asked.source.condition) - set_names(hearing.audit.variables)
     if brought and event.channel != "agent":
         yield I4(f"{where} comes with what only the agent has brought")
     did = ({name: event.sets[name] for name in event.sets if name not in brought}, event.transition_to)
-    if not brought <= asks_for or did != (declared, effect.transition_to):
+    asks_for = wanted_by_absence(source.gate.condition) - set_names(hearing.audit.variables)
+    is_declared = did == (declared, effect.transition_to) and brought <= asks_for
+    if not is_declared or event.skip_activities != effect.skip_activities:
         yield I4(f"{where} does something else than its option declares")
-    if event.skip_activities != effect.skip_activities:
-        yield I4(f"{where} does something else than its option declares")
-    revises = asked.confirms is not None and event.option == "revise"
-    allowed = (f"step:{asked.confirms.id}", hearing.audit.next) if asked.confirms and revises else (None,)
-    if event.next not in allowed:
+    is_revised = isinstance(source, ConfirmStep) and event.option == "revise"
+    again = (step_key(source.step.id), hearing.visit.next) if isinstance(source, ConfirmStep) else ()
+    if event.next not in (again if is_revised else (None,)):
         yield I1(f"{where} moves the run to '{event.next}'")

@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from interlock.core.definition.program import END
 from interlock.core.run import events as e
 from interlock.core.run.channels import Channel, is_at_least, strength
+from interlock.core.run.keys import beginning_in, beginnings, instance_key, question_path
 from interlock.core.run.polls import Poll
 from interlock.core.run.preferences import Autonomy, DecisionPolicy, Enforcement, Preferences, SessionTerms
 from interlock.core.run.state import LastCheck, LoopDecision, Status
@@ -42,7 +43,7 @@ class Showing(Struct, frozen=True, array_like=True):
     at: int
 
 
-class Ownership(Struct, frozen=True, array_like=True):
+class Owned(Struct, frozen=True, array_like=True):
     """The instance of a question, and the roots that belong to it.
 
     `undo` has what its answer set and nobody has written since, as it was before.
@@ -70,44 +71,58 @@ class Applied(Struct, frozen=True, array_like=True):
         return self.autonomy == "full_auto_never_stop"
 
 
+class GuardedVisit(Struct, frozen=True, omit_defaults=True):
+    """What the guard knows of the current visit of an activity: its program counter, and what was answered.
+
+    `next` is the operation that is due. `passed` are the gates that a false condition let pass, and which
+    are judged again; `waived` those that advisory enforcement did.
+    """
+
+    activity: str | None = None
+    number: int = 0
+    next: str = ""
+    rounds: tuple[Round, ...] = ()
+    steer: LoopDecision | None = None
+    open: str = ""
+    showings: Mapping[str, Showing] = {}
+    answers: Mapping[str, str] = {}
+    passed: tuple[str, ...] = ()
+    waived: tuple[str, ...] = ()
+    exit_to: str | None = None
+    left_to: str | None = None
+
+    @property
+    def around(self) -> list[tuple[str, int]]:
+        """The loops that the run is in, outer ones first, each with its round."""
+        return [(round_.loop, round_.number) for round_ in self.rounds]
+
+
 class Audit(Struct, frozen=True, omit_defaults=True):
     """Everything that the guard needs to judge the next command.
 
-    `next` is the operation that is due. `passed` are the gates that a false condition let pass, and which
-    are judged again. `led` says where the last answer to a gate leads. `shown_by` and `set_by` say which
-    question owns which roots. All three are by activity and gate. `inherited` are the roots of a child that
-    questions of its parent own. `path` are the activities that led here,
-    `left_out` is what was left out of them. `terms` are the session's; `applied` those
-    that the last command was decided under, which may be tighter, and `asks_by` the channel by which the user
-    could be asked. `declined` has the channel of each decline, `polls` the answers of named approvers to
-    questions that they have not decided; `started_by` is who started the run. `gaps` are the numbers of the
-    open ones that count, `users` of those that only the user closes.
+    `led` says where the last answer to a gate leads. `shown_by` and `set_by` say which question owns which
+    roots. All three are by activity and gate. `inherited` are the roots of a child that questions of its
+    parent own. `path` are the activities that led here, `left_out` is what was left out of them. `terms` are
+    the session's; `applied` those that the last command was decided under, which may be tighter, and
+    `asks_by` the channel by which the user could be asked. `declined` has the channel of each decline,
+    `polls` the answers of named approvers to questions that they have not decided; `started_by` is who
+    started the run. `gaps` are the numbers of the open ones that count, `users` of those that only the user
+    closes.
     """
 
     status: Status | None = None
-    activity: str | None = None
-    visit: int = 0
-    next: str = ""
-    rounds: tuple[Round, ...] = ()
+    visit: GuardedVisit = GuardedVisit()
     variables: Variables = {}
-    answers: Mapping[str, str] = {}
-    showings: Mapping[str, Showing] = {}
-    open: str = ""
-    passed: tuple[str, ...] = ()
-    waived: tuple[str, ...] = ()
     declined: Mapping[str, Channel] = {}
     polls: Mapping[str, Poll] = {}
     started_by: str = ""
-    shown_by: Mapping[str, Ownership] = {}
-    set_by: Mapping[str, Ownership] = {}
+    shown_by: Mapping[str, Owned] = {}
+    set_by: Mapping[str, Owned] = {}
     inherited: tuple[str, ...] = ()
     led: Mapping[str, str] = {}
-    exit_to: str | None = None
-    left_to: str | None = None
     skipped: tuple[str, ...] = ()
     path: tuple[str, ...] = ()
     left_out: Mapping[str, tuple[str, ...]] = {}
-    steer: LoopDecision | None = None
     checks: Mapping[str, LastCheck] = {}
     terms: SessionTerms = SessionTerms(Preferences())
     applied: Applied = Applied()
@@ -117,19 +132,23 @@ class Audit(Struct, frozen=True, omit_defaults=True):
     older_gaps: int = 0
 
     @property
-    def round(self) -> str:
-        """The rounds that the run is in, as they begin the key of an instance."""
-        return "/".join(f"{round_.loop}@{round_.number}" for round_ in self.rounds)
+    def activity(self) -> str | None:
+        return self.visit.activity
+
+    def within(self, **changes: object) -> Audit:
+        """Return this audit with something changed in its visit."""
+        return replace(self, visit=replace(self.visit, **changes))
 
     def instance(self, item_id: str) -> str:
         """The key of an item in the current rounds."""
-        return f"{self.round}::{item_id}" if self.rounds else item_id
+        return instance_key(self.visit.around, item_id)
 
     def poll(self, key: str) -> Poll:
         """What approvers have answered to a question since it was last shown in other words."""
-        showing, poll = self.showings.get(key, Showing("", 0)), self.polls.get(question_path(self, key))
-        is_its = poll is not None and (poll.shown, poll.since) == (showing.digest, showing.at)
-        return poll if poll is not None and is_its else Poll(showing.digest, showing.at)
+        showing = self.visit.showings.get(key, Showing("", 0))
+        fresh = Poll(showing.digest, showing.at)
+        poll = self.polls.get(question_path(self.activity, key), fresh)
+        return poll if (poll.shown, poll.since) == (fresh.shown, fresh.since) else fresh
 
     def owner_of(self, root: str) -> str | None:
         """The question that owns a root, by activity and gate; None if it is free."""
@@ -155,38 +174,43 @@ def learn(audit: Audit, event: e.Event) -> Audit:
         case e.ActivityEntered():
             return _entered(audit, event)
         case e.ActivityLeft():
-            left = replace(audit, next=END, rounds=(), exit_to=None, left_to=event.to)
+            left = audit.within(next=END, rounds=(), exit_to=None, left_to=event.to)
             unanswered = {event.activity: event.unanswered} if event.unanswered else {}
             left_out = {**audit.left_out, **unanswered}
             return _set(replace(left, path=(*audit.path, event.activity), left_out=left_out), event.sets)
         case e.StepCompleted():
             artifacts = with_artifacts(audit.variables, event.artifacts)
-            return _set(replace(audit, next=event.next), {**artifacts, **event.sets})
+            return _set(audit.within(next=event.next), {**artifacts, **event.sets})
         case e.StepSkipped():
-            return replace(audit, next=event.next)
+            return audit.within(next=event.next)
         case e.QuestionShown():
             return _shown(audit, event)
         case e.GateResolved():
             return _resolved(audit, event)
         case e.QuestionDeclined():
-            declined = {**audit.declined, question_path(audit, event.key): event.channel}
+            declined = {**audit.declined, question_path(audit.activity, event.key): event.channel}
             return replace(audit, declined=declined)
-        case e.ApprovalGiven() | e.QuestionEscalated():
-            return _polled(audit, event)
+        case e.ApprovalGiven():
+            return _polled(audit, event.key, audit.poll(event.key).with_approval(event.approval))
+        case e.QuestionEscalated():
+            return _polled(audit, event.key, replace(audit.poll(event.key), escalated_to=event.to))
         case e.GatePassed():
-            passed = (*audit.passed, event.key) if event.because == "condition" else audit.passed
-            waived = (*audit.waived, event.key) if event.because == "advisory" else audit.waived
-            return replace(audit, next=event.next, open="", passed=passed, waived=waived)
+            passed = audit.visit.passed + ((event.key,) if event.because == "condition" else ())
+            waived = audit.visit.waived + ((event.key,) if event.because == "advisory" else ())
+            return audit.within(next=event.next, open="", passed=passed, waived=waived)
         case e.LoopEntered():
-            entered = Round(event.loop, 0, event.total, event.items, steered=event.steered, outer=audit.steer)
-            return _in_round(audit, (*audit.rounds, entered), event)
+            entered = Round(
+                event.loop, 0, event.total, event.items, steered=event.steered, outer=audit.visit.steer
+            )
+            return _in_round(audit, (*audit.visit.rounds, entered), event)
         case e.LoopIterated():
-            again = tuple(replace(last, number=event.iteration, asked=False) for last in audit.rounds[-1:])
-            return _in_round(_without_round(audit), (*audit.rounds[:-1], *again), event)
+            rounds = audit.visit.rounds
+            again = (replace(last, number=event.iteration, asked=False) for last in rounds[-1:])
+            return _in_round(_without_round(audit), (*rounds[:-1], *again), event)
         case e.LoopLeft():
             return _loop_left(audit, event)
         case e.LoopSteered():
-            return replace(audit, steer=event.decision)
+            return audit.within(steer=event.decision)
         case e.CheckRan():
             ran = {**audit.checks, event.check: LastCheck(event.definition, event.tree, event.passed)}
             results = with_result(audit.variables, event.check, event.line)
@@ -194,19 +218,17 @@ def learn(audit: Audit, event: e.Event) -> Audit:
         case e.GapRecorded():
             return _with_gap(audit, event)
         case e.GapResolved():
-            gaps, users = (
-                tuple(number for number in numbers if number != event.gap)
-                for numbers in (audit.gaps, audit.users)
-            )
+            gaps = tuple(number for number in audit.gaps if number != event.gap)
+            users = tuple(number for number in audit.users if number != event.gap)
             is_last = audit.status == "complete_with_gaps" and not (gaps or audit.older_gaps)
             status = "complete" if is_last else audit.status
             return replace(audit, gaps=gaps, users=users, status=status)
         case e.ChildReturned():
             return _set(audit, event.sets)
         case e.RunCompleted():
-            return replace(audit, status=event.status, open="")
+            return replace(audit, status=event.status).within(open="")
         case e.RunAbandoned():
-            return replace(audit, status="abandoned", open="")
+            return replace(audit, status="abandoned").within(open="")
         case _:
             return audit
 
@@ -235,22 +257,11 @@ def _set(audit: Audit, delta: Variables) -> Audit:
 
 def _entered(audit: Audit, event: e.ActivityEntered) -> Audit:
     """A visit begins: its questions are asked anew, and own nothing of an earlier one but what they set."""
-    own, ends = f"{event.activity}/", (event.activity, event.before)
+    own, ends = question_path(event.activity, ""), (event.activity, event.before)
     path = tuple(itertools.takewhile(lambda earlier: earlier not in ends, audit.path))
     fresh = replace(
         audit,
-        activity=event.activity,
-        visit=event.visit,
-        next=event.next,
-        rounds=(),
-        answers={},
-        showings={},
-        open="",
-        passed=(),
-        waived=(),
-        exit_to=None,
-        left_to=None,
-        steer=None,
+        visit=GuardedVisit(event.activity, event.visit, event.next),
         shown_by={path: owner for path, owner in audit.shown_by.items() if not path.startswith(own)},
         path=path,
         left_out={name: ids for name, ids in audit.left_out.items() if name in path},
@@ -259,114 +270,98 @@ def _entered(audit: Audit, event: e.ActivityEntered) -> Audit:
 
 
 def _shown(audit: Audit, event: e.QuestionShown) -> Audit:
-    showings = {**audit.showings, event.key: Showing(event.shown, event.at)}
-    shown_by = {**audit.shown_by, question_path(audit, event.gate): Ownership(event.key, event.roots)}
-    audit = replace(_asked(audit), showings=showings, shown_by=shown_by)
+    showings = {**audit.visit.showings, event.key: Showing(event.shown, event.at)}
+    shown_by = {**audit.shown_by, question_path(audit.activity, event.gate): Owned(event.key, event.roots)}
+    audit = replace(_asked(audit), shown_by=shown_by).within(showings=showings)
     if event.input:
         return audit
-    answers = {key: option for key, option in audit.answers.items() if key != event.key}
-    return replace(audit, open=event.key, answers=answers)
+    return audit.within(open=event.key, answers=_without(audit.visit.answers, event.key))
 
 
-def _polled(audit: Audit, event: e.ApprovalGiven | e.QuestionEscalated) -> Audit:
-    """Note an answer of one of several people, or who else may answer; other words begin a new poll."""
-    poll = audit.poll(event.key)
-    if isinstance(event, e.ApprovalGiven):
-        poll = poll.with_approval(event.approval)
-    else:
-        poll = replace(poll, escalated_to=event.to)
-    return replace(audit, polls={**audit.polls, question_path(audit, event.key): poll})
+def _polled(audit: Audit, key: str, poll: Poll) -> Audit:
+    return replace(audit, polls={**audit.polls, question_path(audit.activity, key): poll})
 
 
 def _resolved(audit: Audit, event: e.GateResolved) -> Audit:
-    path = question_path(audit, event.gate)
+    path = question_path(audit.activity, event.gate)
     before, earlier = merged(audit.variables, event.restores), audit.set_by.get(path)
     undo = {name: before.get(name) for name in event.sets}
     undo |= {name: earlier.undo[name] for name in undo if name in earlier.undo} if earlier else {}
     audit = _set(_asked(audit), {**event.restores, **event.sets})
-    shown_by, set_by = dict(audit.shown_by), dict(audit.set_by)
-    if not decides(audit, event) or event.next is not None:
-        shown_by.pop(path, None)  # nobody decided by what was shown, or the step is done again
+    shown_by, set_by, is_decided = audit.shown_by, audit.set_by, _decides(audit, event)
+    if not is_decided or event.next is not None:
+        shown_by = _without(shown_by, path)  # nobody decided by what was shown, or the step is done again
     if event.how != "dismissed":
-        set_by.pop(path, None)
+        set_by = _without(set_by, path)
     if event.sets:
-        set_by[path] = Ownership(event.key, tuple(undo) if decides(audit, event) else (), undo)
-    declined, asked = dict(audit.declined), question_path(audit, event.key)
+        set_by = {**set_by, path: Owned(event.key, tuple(undo) if is_decided else (), undo)}
+    declined, asked = audit.declined, question_path(audit.activity, event.key)
     if asked in declined and is_at_least(event.channel, strength(declined[asked])):
-        del declined[asked]
-    polls = {path: poll for path, poll in audit.polls.items() if path != asked}
-    audit = replace(
-        audit,
-        open="" if audit.open == event.key else audit.open,
-        declined=declined,
-        polls=polls,
-        shown_by=shown_by,
-        set_by=set_by,
-    )
+        declined = _without(declined, asked)
+    polls, visit = _without(audit.polls, asked), audit.visit
+    audit = replace(audit, declined=declined, polls=polls, shown_by=shown_by, set_by=set_by)
+    audit = audit.within(open="" if visit.open == event.key else visit.open)
     if event.next is not None:  # the step that it confirms is to be revised, and then confirmed anew
-        showings = {key: showing for key, showing in audit.showings.items() if key != event.key}
-        return replace(audit, next=event.next, showings=showings)
-    led = {path: event.transition_to} if event.transition_to else {}
-    return replace(
-        audit,
-        answers={**audit.answers, event.key: event.option or ""},
-        led={**{known: to for known, to in audit.led.items() if known != path}, **led},
-        skipped=tuple(dict.fromkeys((*audit.skipped, *event.skip_activities))),
-        exit_to=event.transition_to or audit.exit_to,
-    )
+        return audit.within(next=event.next, showings=_without(visit.showings, event.key))
+    led = _without(audit.led, path) | ({path: event.transition_to} if event.transition_to else {})
+    skipped = tuple(dict.fromkeys((*audit.skipped, *event.skip_activities)))
+    answers = {**visit.answers, event.key: event.option or ""}
+    audit = replace(audit, led=led, skipped=skipped)
+    return audit.within(answers=answers, exit_to=event.transition_to or visit.exit_to)
 
 
-def decides(audit: Audit, event: e.GateResolved) -> bool:
+def _without(known: Mapping[str, T], name: str) -> dict[str, T]:
+    return {key: value for key, value in known.items() if key != name}
+
+
+def _decides(audit: Audit, event: e.GateResolved) -> bool:
     """Say whether an answer is the user's, who was asked, or let the time pass; a dismissal is none."""
     asks = not audit.applied.never_stops or is_at_least(event.channel, "client")
     return asks and event.how not in ("dismissed", "assumed")
 
 
-def question_path(audit: Audit, gate: str) -> str:
-    """A gate in its activity, whichever round it is asked in."""
-    return f"{audit.activity or ''}/{gate}"
-
-
 def _asked(audit: Audit) -> Audit:
-    return replace(audit, rounds=tuple(replace(round_, asked=True) for round_ in audit.rounds))
+    return audit.within(rounds=tuple(replace(round_, asked=True) for round_ in audit.visit.rounds))
 
 
 def _in_round(audit: Audit, rounds: tuple[Round, ...], event: e.LoopEntered | e.LoopIterated) -> Audit:
     """A round begins: the questions around which it goes are asked anew, and what steers it is open."""
-    outer = "".join(f"{round_.loop}@{round_.number}/" for round_ in rounds[:-1])
-    inside, own = f"{audit.activity}/", f"{outer}{event.loop}@"
+    outer = [(round_.loop, round_.number) for round_ in rounds[:-1]]
+    inside, own = question_path(audit.activity, ""), beginning_in(outer, event.loop)
     shown_by = {
         path: owner
         for path, owner in audit.shown_by.items()
         if not (path.startswith(inside) and owner.key.startswith(own))
     }
-    steer = None if rounds and rounds[-1].steered else audit.steer
-    return _set(replace(audit, rounds=rounds, next=event.next, steer=steer, shown_by=shown_by), event.sets)
+    steer = None if rounds and rounds[-1].steered else audit.visit.steer
+    begun = replace(audit, shown_by=shown_by).within(rounds=rounds, next=event.next, steer=steer)
+    return _set(begun, event.sets)
 
 
 def _loop_left(audit: Audit, event: e.LoopLeft) -> Audit:
-    if not audit.rounds or audit.rounds[-1].loop != event.loop:
-        return replace(audit, next=event.next)
-    last = audit.rounds[-1]
-    left = replace(_without_round(audit), rounds=audit.rounds[:-1], next=event.next)
-    return _set(replace(left, steer=last.outer if last.steered else audit.steer), event.sets)
+    rounds = audit.visit.rounds
+    if not rounds or rounds[-1].loop != event.loop:
+        return audit.within(next=event.next)
+    steer = rounds[-1].outer if rounds[-1].steered else audit.visit.steer
+    left = _without_round(audit).within(rounds=rounds[:-1], next=event.next, steer=steer)
+    return _set(left, event.sets)
 
 
 def _without_round(audit: Audit) -> Audit:
     """Forget the instances of the round that ends; nothing asks for them any more."""
-    if not (audit.answers or audit.showings or audit.passed or audit.waived):
+    visit = audit.visit
+    if not (visit.answers or visit.showings or visit.passed or visit.waived):
         return audit
-    ended = (f"{audit.round}::", f"{audit.round}/")
+    ended = beginnings(visit.around)
 
     def kept(known: Mapping[str, T]) -> dict[str, T]:
         return {key: value for key, value in known.items() if not key.startswith(ended)}
 
-    return replace(
-        audit,
-        answers=kept(audit.answers),
-        showings=kept(audit.showings),
-        passed=tuple(key for key in audit.passed if not key.startswith(ended)),
-        waived=tuple(key for key in audit.waived if not key.startswith(ended)),
+    return audit.within(
+        answers=kept(visit.answers),
+        showings=kept(visit.showings),
+        passed=tuple(key for key in visit.passed if not key.startswith(ended)),
+        waived=tuple(key for key in visit.waived if not key.startswith(ended)),
     )
 
 
@@ -374,11 +369,5 @@ def _with_gap(audit: Audit, event: e.GapRecorded) -> Audit:
     number = audit.gaps_ever + 1
     gaps = (*audit.gaps, number) if event.severity != "info" else audit.gaps
     users = (*audit.users, number) if event.category == "user_only_dependency" else audit.users
-    older = audit.older_gaps + max(len(gaps) - MOST_GAPS, 0)
-    return replace(
-        audit,
-        gaps=gaps[-MOST_GAPS:],
-        users=users[-MOST_GAPS:],
-        gaps_ever=number,
-        older_gaps=older,
-    )
+    older, newest = audit.older_gaps + max(len(gaps) - MOST_GAPS, 0), slice(-MOST_GAPS, None)
+    return replace(audit, gaps=gaps[newest], users=users[newest], gaps_ever=number, older_gaps=older)

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from functools import partial
 from typing import Literal, TypeAlias, get_args
 
 from msgspec import Struct
 
 from interlock.core.definition.conditions import Scope, holds
-from interlock.core.definition.program import END, AskGate, ConfirmStep, Op, Plan, Program
-from interlock.core.definition.workflow import Gate, Step
-from interlock.core.guard.audit import Audit
+from interlock.core.definition.program import END, AskGate, ConfirmStep, Op, Plan, Program, entrance_gate
+from interlock.core.definition.workflow import Workflow
+from interlock.core.guard.audit import Applied, Audit, GuardedVisit
 from interlock.core.run import events as e
 from interlock.core.run.commands import Command
+from interlock.core.run.keys import item_of
 
 Invariant = Literal["I1", "I2", "I3", "I4", "I5", "I6", "I7", "I8", "I9"]
+GateOp: TypeAlias = AskGate | ConfirmStep
 
 
 class Violation(Struct, frozen=True):
@@ -49,37 +51,53 @@ class Hearing:
         self.reasked: set[str] = set()  # what was changed and must be asked again at once
 
     @property
+    def workflow(self) -> Workflow:
+        return self.plan.workflow
+
+    @property
+    def visit(self) -> GuardedVisit:
+        return self.audit.visit
+
+    @property
+    def terms(self) -> Applied:
+        return self.audit.applied
+
+    @property
     def scope(self) -> Scope:
         return self.plan.scope(self.audit.variables)
 
     @property
     def program(self) -> Program:
-        return self.plan.program(self.audit.activity or "")
+        return self.plan.program(self.visit.activity or "")
 
     def due(self) -> Op | None:
         """The operation that the program counter is at; None outside an activity and at its end."""
-        if self.audit.activity is None or self.audit.left_to is not None or self.audit.next == END:
+        if self.visit.activity is None or self.visit.left_to is not None or self.visit.next == END:
             return None
-        return self.program.ops.get(self.audit.next)
+        return self.program.ops.get(self.visit.next)
 
-    def find(self, key: str) -> AskGate | ConfirmStep | None:
+    def find(self, key: str) -> GateOp | None:
         """The gate or confirmation of an instance, wherever it stands in the activity."""
-        name = key.rpartition("::")[2]
-        ops = (op for op in self.program.ops.values() if isinstance(op, (AskGate, ConfirmStep)))
-        return next((op for op in ops if op.gate.id == name), None)
+        ops = self.program.ops.values() if self.visit.activity is not None else ()
+        gates = (op for op in ops if isinstance(op, GateOp))
+        return next((op for op in gates if op.gate.id == item_of(key)), None)
 
-    def applies(self, gate: Gate, confirms: Step | None) -> bool:
+    def gate_at(self, key: str, others: Collection[str]) -> GateOp | None:
+        """The gate that is due, or one of `others`, by its instance; the entrance before any activity."""
+        op = self.due()
+        if self.visit.activity is None:
+            entrance = entrance_gate(self.workflow)
+            return AskGate("", entrance) if key == entrance.id else None
+        if isinstance(op, GateOp) and key == self.audit.instance(op.gate.id):
+            return op
+        return self.find(key) if key in others else None
+
+    def applies(self, op: GateOp) -> bool:
         """Whether a gate, or the confirmation of a step, is to be asked as the variables are."""
-        if confirms is None:
-            return holds(gate.condition, self.scope)
-        return confirms.confirm if isinstance(confirms.confirm, bool) else holds(confirms.confirm, self.scope)
+        condition = op.step.confirm if isinstance(op, ConfirmStep) else op.gate.condition
+        return condition if isinstance(condition, bool) else holds(condition, self.scope)
 
     def needs_gap(self, detail: str, key: str) -> Verdict:
         """What was decided without the user is a gap of this command."""
         if (detail, key) not in self.gaps:
             yield I1(f"'{key}' was decided without the user, and no gap says so")
-
-
-def confirmed_step(op: AskGate | ConfirmStep) -> Step | None:
-    """The step that is confirmed, if it is a confirmation."""
-    return op.step if isinstance(op, ConfirmStep) else None

@@ -28,8 +28,7 @@ Nothing of `core.engine` is imported. Both share the definition with the places 
 condition asks for by its absence (`variables.roots`), the list of conversions between types
 (`variables.typed_values`), the events, and what approvers have answered (`run.polls`).
 Not judged here: the content of an output, what a command of a check really did, and who sat at a user's
-channel. A log does not tell what a call
-brought: that is judged before it is written.
+channel. A log does not tell what a call brought: that is judged before it is written.
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from interlock.core.definition.program import Plan
-from interlock.core.guard import activities, answers, approving, checking, passing, rounds, steps, writing
+from interlock.core.guard import activities, answers, passing, rounds, steps, writing
 from interlock.core.guard.audit import Audit, learn
 from interlock.core.guard.hearing import I1, I3, I4, I6, I7, Hearing, Verdict, Violation
 from interlock.core.run import events as e
@@ -50,7 +49,6 @@ from interlock.core.run.preferences import (
     Autonomy,
     DecisionPolicy,
     Enforcement,
-    SessionTerms,
 )
 
 MOVES = (
@@ -70,13 +68,19 @@ def inspect(
     plan: Plan, audit: Audit, events: Sequence[e.Event], command: Command | None = None
 ) -> Violation | None:
     """Judge the events of one command, in order; return the first violation. A log has no command."""
+    verdict = judge(plan, audit, events, command)
+    return verdict if isinstance(verdict, Violation) else None
+
+
+def judge(plan: Plan, audit: Audit, events: Sequence[e.Event], command: Command | None) -> Violation | Audit:
+    """Do as `inspect`, and return what the guard has learned from the events if they break nothing."""
     hearing = Hearing(plan, audit, events, command)
     for event in events:
         violation = next(_judged(hearing, event), None)
         if violation is not None:
             return violation
         hearing.audit = learn(hearing.audit, event)
-    return I4("a question is not asked again") if hearing.reasked else None
+    return I4("a question is not asked again") if hearing.reasked else hearing.audit
 
 
 def _judged(hearing: Hearing, event: e.Event) -> Verdict:
@@ -84,22 +88,27 @@ def _judged(hearing: Hearing, event: e.Event) -> Verdict:
     if hearing.reasked and not (isinstance(event, e.QuestionShown) and hearing.reasked <= {*event.roots}):
         yield I4(f"{', '.join(hearing.reasked)} was changed, and its question is not asked again")
     hearing.reasked = set()
-    if not isinstance(event, (e.GapResolved, e.PreferencesChanged, e.TermsApplied, e.ValidationPerformed)):
-        yield from _runs(hearing, event)
+    yield from _runs(hearing, event)
     yield from writing.typed(hearing, writing.written_by(event))
     match event:
-        case e.TermsApplied() | e.PreferencesChanged() | e.GapResolved():
-            yield from _terms(hearing, event)
+        case e.TermsApplied():
+            yield from _loosened(hearing, event.decisions, event.enforcement, event.autonomy, "server")
+        case e.PreferencesChanged():
+            changed = event.policy, event.enforcement, event.effective.autonomy, event.channel
+            yield from _loosened(hearing, *changed)
+        case e.GapResolved(gap=gap, channel=channel):
+            if gap in hearing.audit.users and not is_at_least(channel, "user"):
+                yield I7(f"gap {gap} was decided without the user, and is closed by '{channel}'")
         case e.StepCompleted() | e.StepSkipped():
-            yield from steps.step(hearing, event)
+            yield from steps.closed(hearing, event)
         case e.QuestionShown():
             yield from answers.shown(hearing, event)
         case e.GateResolved():
             yield from answers.resolved(hearing, event)
         case e.ApprovalGiven():
-            yield from approving.approved(hearing, event)
+            yield from answers.approved(hearing, event)
         case e.QuestionEscalated():
-            yield from approving.escalated(hearing, event)
+            yield from answers.escalated(hearing, event)
         case e.GatePassed():
             yield from passing.passed(hearing, event)
         case e.LoopEntered() | e.LoopIterated() | e.LoopLeft():
@@ -113,16 +122,16 @@ def _judged(hearing: Hearing, event: e.Event) -> Verdict:
         case e.ContextSet():
             yield from writing.written(hearing, event)
         case e.CheckRan():
-            yield from checking.ran(hearing, event)
+            yield from steps.checked(hearing, event)
         case e.ChildStarted():
             yield from writing.passed(hearing, event)
         case e.ChildReturned():
             yield from writing.inherited(hearing, event.sets)
             yield from writing.by_agent(hearing, event.sets)
-        case e.RunStarted():
-            if isinstance(hearing.command, StartRun) and event.by != hearing.command.by:
+        case e.RunStarted() if isinstance(hearing.command, StartRun):
+            if event.by != hearing.command.by:
                 yield I3("a run is said to be started by somebody else")
-            if isinstance(hearing.command, StartRun) and event.inherited != hearing.command.inherited:
+            if event.inherited != hearing.command.inherited:
                 yield I4("a child begins without what its parent's questions own")
         case _:
             return
@@ -130,7 +139,9 @@ def _judged(hearing: Hearing, event: e.Event) -> Verdict:
 
 def _runs(hearing: Hearing, event: e.Event) -> Verdict:
     """A run starts once and is in progress; nothing moves on while a question is open."""
-    is_start, status, opened = isinstance(event, e.RunStarted), hearing.audit.status, hearing.audit.open
+    if isinstance(event, (e.GapResolved, e.PreferencesChanged, e.TermsApplied, e.ValidationPerformed)):
+        return
+    is_start, status, opened = isinstance(event, e.RunStarted), hearing.audit.status, hearing.visit.open
     if is_start is (status is not None):
         yield I7("a run starts once" if is_start else "the run has not started")
     elif status not in (None, "in_progress"):
@@ -139,25 +150,15 @@ def _runs(hearing: Hearing, event: e.Event) -> Verdict:
         yield I1(f"{type(event).__name__} comes while question '{opened}' is open")
 
 
-def _terms(hearing: Hearing, event: e.TermsApplied | e.PreferencesChanged | e.GapResolved) -> Verdict:
-    match event:
-        case e.TermsApplied():
-            if _is_looser((event.decisions, event.enforcement, event.autonomy), hearing.audit.terms):
-                yield I6("a command was decided under looser terms than its session has")
-        case e.PreferencesChanged():
-            changed = (event.policy, event.enforcement, event.effective.autonomy)
-            if _is_looser(changed, hearing.audit.terms) and not is_at_least(event.channel, "user"):
-                yield I6(f"the terms were loosened by channel '{event.channel}'")
-        case e.GapResolved(gap=gap, channel=channel):
-            if gap in hearing.audit.users and not is_at_least(channel, "user"):
-                yield I7(f"gap {gap} was decided without the user, and is closed by '{channel}'")
-
-
-def _is_looser(chosen: tuple[DecisionPolicy, Enforcement, Autonomy], terms: SessionTerms) -> bool:
-    """Say whether terms are looser than a session's; each order has the tightest first."""
-    decisions, enforcement, autonomy = chosen
-    return (
-        DECISIONS.index(decisions) > DECISIONS.index(terms.policy)
+def _loosened(
+    hearing: Hearing, policy: DecisionPolicy, enforcement: Enforcement, autonomy: Autonomy, channel: str
+) -> Verdict:
+    """Nobody but the user loosens the terms of a session; each order has the tightest first."""
+    terms = hearing.audit.terms
+    is_looser = (
+        DECISIONS.index(policy) > DECISIONS.index(terms.policy)
         or ENFORCEMENT.index(enforcement) > ENFORCEMENT.index(terms.enforcement)
         or AUTONOMY.index(autonomy) > AUTONOMY.index(terms.preferences.autonomy)
     )
+    if is_looser and not is_at_least(channel, "user"):
+        yield I6(f"the terms are looser than those of the session, by channel '{channel}'")

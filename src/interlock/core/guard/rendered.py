@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
 from interlock.core.definition.conditions import Scope, variables_of
 from interlock.core.definition.expressions import root, variables_in
-from interlock.core.definition.program import ENTRANCE, Plan
+from interlock.core.definition.program import AskGate, ConfirmStep, Plan
 from interlock.core.definition.prompts import question_text, rendered_option
-from interlock.core.definition.workflow import Gate, Option, Step, UserInput, Workflow
+from interlock.core.definition.workflow import Gate, Step, UserInput
 from interlock.core.run.questions import Question
 from interlock.core.variables.roots import wanted_by_absence
 
 
-def gate_question(plan: Plan, scope: Scope, gate: Gate, confirms: Step | None) -> Question:
+def gate_question(plan: Plan, scope: Scope, op: AskGate | ConfirmStep) -> Question:
     """Render the question of a gate, or of the confirmation of a step."""
-    shown = list(_shown(gate))
-    paths = [*shown, *variables_of(gate.condition)]
-    paths += (name for option in gate.options for name in option.effect.set_variables)
-    if confirms is not None and not isinstance(confirms.confirm, bool):
-        paths += variables_of(confirms.confirm)
+    gate, shown = op.gate, list(op.gate.shown_paths())
+    paths = [*shown, *variables_of(gate.condition), *gate.decides]
+    if isinstance(op, ConfirmStep) and not isinstance(op.step.confirm, bool):
+        paths += variables_of(op.step.confirm)
     unset = {root(path) for path in shown if scope.lacks(path)}
     options = tuple(rendered_option(option, scope) for option in gate.options)
     name, text = question_text(gate.name, scope), question_text(gate.message, scope)
@@ -34,42 +33,13 @@ def input_question(plan: Plan, scope: Scope, step: Step, need: UserInput, key: s
     return Question(step.input_id(need), title, text, need.options, tuple(roots), key)
 
 
-def entrance(workflow: Workflow) -> Gate:
-    """The question which of several independent activities to begin with."""
-    return Gate(
-        id=ENTRANCE,
-        name="Choose an activity",
-        message=f"'{workflow.name}' has independent activities. Which one fits the goal?",
-        options=tuple(
-            Option(activity.id, activity.name, activity.problem or activity.description)
-            for activity in workflow.activities
-        ),
-    )
-
-
 def lacking(scope: Scope, asked: Gate | UserInput) -> list[str]:
     """What the texts of a question show and nobody has set, but for what its answer brings."""
     if isinstance(asked, Gate):
-        paths, brings = _read(asked), wanted_by_absence(asked.condition)
+        paths, brings = tuple(asked.text_paths()), wanted_by_absence(asked.condition)
     else:
         paths, brings = variables_in(asked.question), frozenset([asked.key or ""])
     return [path for path in paths if root(path) not in brings and scope.lacks(path)]
-
-
-def _read(gate: Gate) -> Iterator[str]:
-    for text in (gate.name, gate.message, *(text for option in gate.options for text in _texts(option))):
-        yield from variables_in(text)
-
-
-def _texts(option: Option) -> tuple[str, str]:
-    return option.label, option.description or ""
-
-
-def _shown(gate: Gate) -> Iterator[str]:
-    yield from _read(gate)
-    for option in gate.options:
-        for value in option.effect.set_variables.values():
-            yield from variables_in(value) if isinstance(value, str) else ()
 
 
 def _roots(plan: Plan, paths: Iterable[str]) -> set[str]:

@@ -8,8 +8,9 @@ from typing import TypeAlias
 from msgspec import Struct
 from msgspec.structs import replace
 
+from interlock.core.definition.checks import CommandCheck
 from interlock.core.run.channels import Channel, Strength
-from interlock.core.run.due_checks import CheckResult
+from interlock.core.run.events import CheckRan
 from interlock.core.run.output import Output
 from interlock.core.run.polls import Approver
 from interlock.core.run.preferences import (
@@ -24,16 +25,38 @@ from interlock.core.run.surface_policy import SurfacePolicy
 from interlock.core.values import Json, Variables
 
 
+class DueCheck(Struct, frozen=True):
+    """A check that must be run for an item, by its instance, before the outcome of a command counts.
+
+    One that a gate shows has run before: unless the project's files have the digest `valid_for`, it is run
+    `again`.
+    """
+
+    key: str
+    check: CommandCheck
+    definition: str
+    again: bool = False
+    valid_for: str = ""
+
+
+class CheckResult(Struct, frozen=True):
+    """What came of a check that was due; None if the earlier result still holds."""
+
+    due: DueCheck
+    ran: CheckRan | None
+
+
 class Terms(Struct, frozen=True):
     """The user's terms for decisions: who may answer gates, how strictly, how fast.
 
-    `forms` says that the client of the call can show one, so that its calls can bring the user's answer.
+    `asks_by` is the channel by which the user can be asked during the call: by a form the answer comes back
+    with it, by `inbox` the user is only shown where to answer.
     """
 
     decisions: DecisionPolicy = "auto"
     enforcement: Enforcement = "strict"
     min_response_ms: int = 3000
-    forms: bool = False
+    asks_by: Channel | None = None
 
     @property
     def weakest(self) -> Strength:
@@ -97,12 +120,11 @@ class StartRun(Struct, frozen=True):
 class AcknowledgeStep(Struct, frozen=True):
     """Close the pending item. `decisions` are the user's own answers, by the digest of their question.
 
-    `asks_by` is the channel by which the user can be asked now, `declined` are the digests of questions that
-    the user was asked for this call and did not answer, `checked` what came of the checks that the core asked
-    for. `reports` says whether a bare acknowledgement counts
-    as the agent's report of a confirmation. Here and in other commands, `reask` are new values of what a
-    question owns, which is then asked again (rule 26), and `abandons` lets go of the children that still run
-    (rule 35).
+    `declined` are the digests of questions that the user was asked for this call and did not answer,
+    `checked` what came of the checks that the core asked for. `reports` says whether a bare acknowledgement
+    counts as the agent's report of a confirmation. Here and in other commands, `reask` are new values of what
+    a question owns, which is then asked again (rule 26), and `abandons` lets go of the children that still
+    run (rule 35).
     """
 
     policy: SurfacePolicy
@@ -112,7 +134,6 @@ class AcknowledgeStep(Struct, frozen=True):
     variables: Variables = {}
     step: str | None = None
     decisions: Mapping[str, Decision] = {}
-    asks_by: Channel | None = None
     declined: tuple[str, ...] = ()
     checked: tuple[CheckResult, ...] = ()
     reports: bool = True
@@ -132,7 +153,6 @@ class EnterActivity(Struct, frozen=True):
     claimed_condition: str | None = None
     variables: Variables = {}
     decisions: Mapping[str, Decision] = {}
-    asks_by: Channel | None = None
     declined: tuple[str, ...] = ()
     checked: tuple[CheckResult, ...] = ()
     client: str = ""
@@ -150,7 +170,6 @@ class OpenCheckpoint(Struct, frozen=True):
     claims: tuple[Claim, ...] = ()
     variables: Variables = {}
     decisions: Mapping[str, Decision] = {}
-    asks_by: Channel | None = None
     declined: tuple[str, ...] = ()
     checked: tuple[CheckResult, ...] = ()
     client: str = ""
@@ -177,7 +196,6 @@ class ResolveCheckpoint(Struct, frozen=True):
     claims: tuple[Claim, ...] = ()
     variables: Variables = {}
     decisions: Mapping[str, Decision] = {}
-    asks_by: Channel | None = None
     declined: tuple[str, ...] = ()
     checked: tuple[CheckResult, ...] = ()
     abandons: bool = False
@@ -213,6 +231,7 @@ class ResumeWorker(Struct, frozen=True):
     agent: str
     variables: Variables = {}
     reask: Variables = {}
+    terms: Terms = Terms()
 
 
 class AdvanceLoop(Struct, frozen=True):

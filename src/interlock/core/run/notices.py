@@ -9,6 +9,7 @@ from msgspec import Struct
 from interlock.core.run import events as e
 from interlock.core.run.channels import is_at_least
 from interlock.core.run.commands import Decision
+from interlock.core.run.keys import item_of
 from interlock.core.run.output import NOTES_BYTES, Output
 from interlock.core.run.preferences import Preferences, exceeds
 from interlock.core.run.questions import Question
@@ -70,21 +71,21 @@ HOW_GAPS_CLOSE = f"Once a gap is closed, say so with the step that closed it: ou
 def of_events(events: Iterable[e.Event], state: RunState) -> Iterator[Notice]:
     """Disclose what happened by the way: what was passed over, and gaps when made and all at the end."""
     happened = list(events)
-    first = state.gaps_ever + 1 - sum(isinstance(event, e.GapRecorded) for event in happened)
+    first = state.gaps.ever + 1 - sum(isinstance(event, e.GapRecorded) for event in happened)
     yield from _passed_over(happened)
     yield from _unfit(happened)
-    for gap in state.gap_list:
+    for gap in state.gaps.newest:
         if state.finished or gap.number >= first:
             yield Notice("GAP", gap.text)
-    for_agents = [gap.number for gap in state.gap_list if not gap.users and gap.severity != "info"]
+    for_agents = [gap.number for gap in state.gaps.newest if not gap.users and gap.severity != "info"]
     if for_agents and for_agents[0] >= first and not state.finished:
         yield Notice("GAP_OPEN", HOW_GAPS_CLOSE)
-    if state.finished and (left_out := state.gaps_ever - len(state.gap_list)):
+    if state.finished and (left_out := state.gaps.ever - len(state.gaps.newest)):
         yield Notice("GAPS_OMITTED", f"{left_out} earlier gaps are not listed here; the log has them all.")
 
 
 def _unfit(events: Iterable[e.Event]) -> Iterator[Notice]:
-    """Name the variables that a workflow's own value has not the declared type for."""
+    """Name the variables that were not declared to have a value which the workflow itself gives them."""
     for event in events:
         match event:
             case e.GateResolved():
@@ -95,7 +96,7 @@ def _unfit(events: Iterable[e.Event]) -> Iterator[Notice]:
             case _:
                 continue
         for name in names:
-            text = f"'{name}' is not taken: the {where} has not the type that is declared for it."
+            text = f"'{name}' is not taken: the {where} is not a value that is declared for it."
             yield Notice("VALUE_NOT_TAKEN", text)
 
 
@@ -147,9 +148,9 @@ def of_answers(
 ) -> Iterator[Notice]:
     """Say what the user has answered in this visit, and to what is pending, which the next call uses."""
     answers = {
-        gate: Decision(chosen.option, chosen.channel, note=_remark_on(state, gate))
-        for gate in (key.rpartition("::")[2] for key in state.answers)
-        if (chosen := state.chosen.get(gate)) is not None and is_at_least(chosen.channel, "client")
+        gate: Decision(chosen.option, chosen.channel, note=state.replies.note_on(gate))
+        for gate in (item_of(key) for key in state.visit.answers)
+        if (chosen := state.replies.chosen.get(gate)) is not None and is_at_least(chosen.channel, "client")
     }
     unused = {question.id: decisions.get(question.digest) for question in asked}
     for gate, decision in {**answers, **unused}.items():
@@ -160,10 +161,6 @@ def of_answers(
             if decision.channel == "time":
                 answered = f"Nobody has decided '{gate}' in time, so it is: {decision.option}"
             yield Notice(USER_ANSWERED, answered)
-
-
-def _remark_on(state: RunState, gate: str) -> str:
-    return state.remark.note if state.remark is not None and state.remark.gate == gate else ""
 
 
 def of_mode(preferences: Preferences, recommended: Preferences | None) -> Iterator[Notice]:

@@ -9,8 +9,9 @@ from typing import TypeAlias
 from msgspec import Struct
 
 from interlock.core.definition.workflow import Gate, Loop, Step
+from interlock.core.guard.audit import Audit
 from interlock.core.run.channels import Channel
-from interlock.core.run.due_checks import DueCheck
+from interlock.core.run.commands import DueCheck
 from interlock.core.run.events import Event
 from interlock.core.run.notices import NO_NOTICES, Notices
 from interlock.core.run.questions import Question, Unanswered
@@ -106,7 +107,7 @@ class Decided(Struct, frozen=True):
     """Events to record, the state they lead to, and what the run waits for then.
 
     Where something blocks, `unanswered` are the questions of which an answer alone is missing, `unchecked`
-    the checks of which the result is.
+    the checks of which the result is. `audit` is what the guard has learned, once it has judged the events.
     """
 
     events: tuple[Event, ...]
@@ -116,6 +117,7 @@ class Decided(Struct, frozen=True):
     notices: Notices = NO_NOTICES
     unanswered: tuple[Unanswered, ...] = ()
     unchecked: tuple[DueCheck, ...] = ()
+    audit: Audit | None = None
 
 
 class Ask(Struct, frozen=True):

@@ -8,6 +8,9 @@ from msgspec import Struct
 from interlock.core.definition.workflow import Option
 from interlock.core.hashing import digest_of
 
+DECISION = "wr.decision"  # the artifact that reports an answer, and the contract that describes it
+DECISION_REF = "wr.contracts.decision"
+
 
 class Question(Struct, frozen=True):
     """What the user is asked, as it is shown: text and options with their effects (rule 26).

@@ -21,7 +21,7 @@ Category = Literal["user_only_dependency", "contract_violation", "capability_mis
 
 MAX_BLOCKERS = 10
 MAX_MESSAGE = 512
-MAX_REQUIREMENT = 1024
+MAX_REQUIREMENT = 896  # the contract allows 1,024 for a suggestedFix, and a surface says more than this
 
 
 class BlockerCode(StrEnum):

@@ -6,12 +6,14 @@ from collections.abc import Mapping, Sequence
 from typing import Literal
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from interlock.core.definition.workflow import Capability
 from interlock.core.hashing import digest_of
 from interlock.core.run.channels import Channel
+from interlock.core.run.keys import instance_key, question_path
 from interlock.core.run.polls import Poll
-from interlock.core.run.preferences import DecisionPolicy, Enforcement, Preferences, SessionTerms
+from interlock.core.run.preferences import Preferences, SessionTerms
 from interlock.core.run.reasons import Severity
 from interlock.core.values import Json
 
@@ -164,73 +166,139 @@ class LastCheck(Struct, frozen=True, array_like=True):
     passed: bool
 
 
-class RunState(Struct, frozen=True, omit_defaults=True):
-    """Everything that decides what happens next; the history is in the log.
+class Visit(Struct, frozen=True, omit_defaults=True):
+    """One visit of an activity. Entering an activity begins a new one: nothing of an earlier visit counts.
 
-    `next_key` is the operation that comes next in the activity's program; `children` are the sessions that
-    were triggered and have not returned, with their workflows. `answered` counts the questions that were
-    answered in this visit, so that a token can say which of the answers its bearer has seen. `shown` is
-    what questions own because they show or read it, `decided` what their answers have set (rule 26), by
-    activity and gate; `declined` the questions that the user was asked and did not answer, on any branch
-    of the run, with the channel (rule 27); `polls` what approvers have answered so far, on any branch too;
-    `started_by` the principal who started the run; `waived` the gates that advisory enforcement let pass,
-    `passed` those that a false condition did, which are judged again (rule 23). `yielded` are the answers
-    that agents have yet to resume from, `resumed` the last that they did, by agent; `reported` are the
-    outputs that came with claims or for a round of a loop, by step, and `unreported` the steps that were
-    claimed without one (rule 14). `policy` and `enforcement` are the user's terms for the session, copied
-    at its start (rule 29). `gaps` counts the open ones that keep the run from ending `complete`,
-    `gaps_ever` all; `gap_list` holds the newest. `chosen` is the last answer to each question, for an
-    agent that has lost its memory. `inherited` are the variables of a child that questions of its parent
-    own (rule 35). `asked` are the questions of steps that were put and wait, by instance, with their digests.
-    `path` are the activities that led here, without those that the run
-    has gone back over; `unanswered` is what was left out of them, by activity. `abandoned` says who gave
-    the run up; the position stays where that happened.
+    `next_key` is the operation that comes next in the activity's program, `frames` the loops around it.
+    `done` are the steps that were acknowledged, `reported` the outputs that came with claims or for a round
+    of a loop, by step, and `unreported` the steps that were claimed without one (rule 14). `open` is the
+    question that the run waits at; `asked` are the questions of steps that were put and wait, with their
+    digests. `answers` are by instance; `answered` counts them, so that a token can say which of them its
+    bearer has seen. `waived` are the gates that advisory enforcement let pass, `passed` those that a false
+    condition did, which are judged again (rule 23). `yielded` are the answers that agents have yet to resume
+    from, `resumed` the last that they did, by agent. `triggered` are the workflows that children were started
+    of.
     """
 
     activity: str | None = None
-    visit: int = 0
-    next_key: str = ""
+    number: int = 0
     entered_at: int = 0
+    next_key: str = ""
     frames: tuple[Frame, ...] = ()
-    variables: Mapping[str, Json] = {}
+    steer: LoopDecision | None = None
+    done: tuple[str, ...] = ()
+    reported: Mapping[str, Reported] = {}
+    unreported: tuple[str, ...] = ()
+    open: OpenGate | None = None
+    asked: Mapping[str, str] = {}
     answers: Mapping[str, str] = {}
     answered: int = 0
-    decided: Mapping[str, Owner] = {}
+    waived: tuple[str, ...] = ()
+    passed: tuple[str, ...] = ()
+    yielded: Mapping[str, Resolution] = {}
+    resumed: Mapping[str, Resolution] = {}
+    exit_to: str | None = None
+    left_to: str | None = None
+    triggered: tuple[str, ...] = ()
+
+    @property
+    def rounds(self) -> list[tuple[str, int]]:
+        """The loops that the run is in, outer ones first, each with its round."""
+        return [(frame.loop, frame.iteration) for frame in self.frames]
+
+
+class Ownership(Struct, frozen=True, omit_defaults=True):
+    """Which variables belong to questions: no agent changes them (rule 26).
+
+    `shown` is what questions own because they show or read it, `decided` what their answers have set, by
+    activity and gate; `inherited` are the variables of a child that questions of its parent own (rule 35).
+    """
+
     shown: Mapping[str, Owner] = {}
+    decided: Mapping[str, Owner] = {}
     inherited: tuple[str, ...] = ()
-    asked: Mapping[str, str] = {}
+
+
+class Replies(Struct, frozen=True, omit_defaults=True):
+    """What people have said to the questions of the run, in any visit.
+
+    `chosen` is the last answer to each question, for an agent that has lost its memory. `declined` are the
+    questions that the user was asked and did not answer, with the channel (rule 27), and `polls` what
+    approvers have answered so far: both hold on every branch of the run. `remark` is the newest note, which
+    the work that follows is told, and `notes` are those that came with the last answers, by question.
+    """
+
     chosen: Mapping[str, Chosen] = {}
     declined: Mapping[str, Channel] = {}
     polls: Mapping[str, Poll] = {}
-    started_by: str = ""
-    waived: tuple[str, ...] = ()
-    passed: tuple[str, ...] = ()
-    done: tuple[str, ...] = ()
-    open: OpenGate | None = None
-    yielded: Mapping[str, Resolution] = {}
-    resumed: Mapping[str, Resolution] = {}
-    reported: Mapping[str, Reported] = {}
-    unreported: tuple[str, ...] = ()
     remark: Remark | None = None
-    exit_to: str | None = None
-    left_to: str | None = None
-    skipped: tuple[str, ...] = ()
-    completed: tuple[str, ...] = ()
+    notes: Mapping[str, str] = {}
+
+    def note_on(self, gate: str) -> str:
+        """Return what the user said with the last answer to a question; the newest note as a whole."""
+        if self.remark is not None and self.remark.gate == gate:
+            return self.remark.note
+        return self.notes.get(gate, "")
+
+
+class Route(Struct, frozen=True, omit_defaults=True):
+    """The activities of the run: `path` led here, without those that it has gone back over.
+
+    `unanswered` is what was left out of them, by activity; `skipped` are those that an answer took out.
+    """
+
     path: tuple[str, ...] = ()
+    completed: tuple[str, ...] = ()
+    skipped: tuple[str, ...] = ()
     unanswered: Mapping[str, tuple[str, ...]] = {}
-    steer: LoopDecision | None = None
-    preferences: Preferences = Preferences()
-    policy: DecisionPolicy = "auto"
-    enforcement: Enforcement = "strict"
+
+
+class Gaps(Struct, frozen=True, omit_defaults=True):
+    """What was left out of the run: `open` counts what keeps it from ending `complete`, `ever` everything."""
+
+    open: int = 0
+    ever: int = 0
+    newest: tuple[KnownGap, ...] = ()
+
+
+class RunState(Struct, frozen=True, omit_defaults=True):
+    """Everything that decides what happens next; the history is in the log.
+
+    `terms` are the user's for the session, copied at its start (rule 29). `children` are the sessions that
+    were triggered and have not returned, with their workflows. `abandoned` says who gave the run up; the
+    position stays where that happened.
+    """
+
+    visit: Visit = Visit()
+    variables: Mapping[str, Json] = {}
+    ownership: Ownership = Ownership()
+    replies: Replies = Replies()
+    route: Route = Route()
+    terms: SessionTerms = SessionTerms(Preferences())
     capabilities: Mapping[Capability, CapabilityStatus] = {}
     checks: Mapping[str, LastCheck] = {}
     children: Mapping[str, str] = {}
-    gaps: int = 0
-    gaps_ever: int = 0
-    gap_list: tuple[KnownGap, ...] = ()
+    gaps: Gaps = Gaps()
+    started_by: str = ""
     status: Status = "in_progress"
     finished_at: int | None = None
     abandoned: Abandonment | None = None
+
+    @property
+    def activity(self) -> str | None:
+        return self.visit.activity
+
+    @property
+    def preferences(self) -> Preferences:
+        return self.terms.preferences
+
+    def under(self, preferences: Preferences) -> RunState:
+        """Return this state with other preferences of the user."""
+        return replace(self, terms=replace(self.terms, preferences=preferences))
+
+    def within(self, **changes: object) -> RunState:
+        """Return this state with something changed in its visit."""
+        return replace(self, visit=replace(self.visit, **changes))
 
     @property
     def finished(self) -> bool:
@@ -239,47 +307,36 @@ class RunState(Struct, frozen=True, omit_defaults=True):
     @property
     def active(self) -> OpenGate | None:
         """The open question that a worker has yielded: what the document of `session` calls active."""
-        return self.open if self.open is not None and self.open.agent else None
+        return self.visit.open if self.visit.open is not None and self.visit.open.agent else None
 
     @property
     def agent_resolves_gaps(self) -> bool:
         """Whether one of the open gaps can be closed by an agent."""
-        return any(not (gap.users or gap.resolved or gap.severity == "info") for gap in self.gap_list)
-
-    @property
-    def terms(self) -> SessionTerms:
-        """The user's terms at this node."""
-        return SessionTerms(self.preferences, self.policy, self.enforcement)
+        return any(not (gap.users or gap.resolved or gap.severity == "info") for gap in self.gaps.newest)
 
     def declined_by(self, key: str) -> Channel | None:
         """Return the channel by which the user declined this question of the current activity, if at all."""
-        return self.declined.get(f"{self.activity}/{key}")
+        return self.replies.declined.get(question_path(self.activity, key))
 
     def poll(self, opened: OpenGate) -> Poll:
         """Return what approvers have answered to an open question since it was put in these words."""
-        poll = self.polls.get(f"{self.activity}/{opened.key}")
+        poll = self.replies.polls.get(question_path(self.activity, opened.key))
         is_its = poll is not None and (poll.shown, poll.since) == (opened.shown, opened.opened_at)
         return poll if poll is not None and is_its else Poll(opened.shown, opened.opened_at)
 
     def has_report(self, step: str) -> bool:
         """Say whether a step's output came with a claim, or the step was acknowledged by itself (rule 14)."""
-        return step in self.reported or (step in self.done and step not in self.unreported)
+        return step in self.visit.reported or (step in self.visit.done and step not in self.visit.unreported)
 
 
 def instance(state: RunState, item_id: str) -> str:
-    """The key of an item in its loops: `outer@0/inner@2::step`, or the bare id outside loops (rule 37)."""
-    path = "/".join(f"{frame.loop}@{frame.iteration}" for frame in state.frames)
-    return f"{path}::{item_id}" if path else item_id
-
-
-def question_path(state: RunState, gate: str) -> str:
-    """The key of a gate in its activity, whichever round it is asked in."""
-    return f"{state.activity or ''}/{gate}"
+    """The key of an item in the rounds that the run is in."""
+    return instance_key(state.visit.rounds, item_id)
 
 
 def waits_alike(before: RunState, after: RunState) -> bool:
     """Say whether a run waits for the same thing in two states."""
-    return all(
-        getattr(before, name) == getattr(after, name)
-        for name in ("activity", "visit", "next_key", "frames", "answers", "done", "open", "status")
+    return before.status == after.status and all(
+        getattr(before.visit, name) == getattr(after.visit, name)
+        for name in ("activity", "number", "next_key", "frames", "answers", "done", "open")
     )

@@ -51,6 +51,14 @@ def input_roots(workflow: Workflow, step: Step, need: UserInput) -> tuple[str, .
     return tuple(name for name in _with_modes(workflow, paths) if name != root(need.key or ""))
 
 
+def asked_by_absence(workflow: Workflow, path: str) -> frozenset[str]:
+    """Name the variables whose absence makes a gate apply, which is named by its activity and its id."""
+    activity_id, _, gate_id = path.partition("/")
+    activity = workflow.activity(activity_id)
+    gate = activity.gate(gate_id) if activity is not None else None
+    return wanted_by_absence(gate.condition) if gate is not None else frozenset()
+
+
 def wanted_by_absence(condition: Condition | None, *, holds: bool = True) -> frozenset[str]:
     """Name the variables whose absence makes a question apply: they may come with its answer.
 

@@ -11,16 +11,16 @@ from collections.abc import Iterable, Mapping
 import msgspec
 
 from interlock.core.definition.expressions import RESERVED
-from interlock.core.definition.program import Plan
+from interlock.core.definition.program import OTHER, Plan
 from interlock.core.definition.workflow import PROVISION
 from interlock.core.run.notices import Notice
-from interlock.core.values import MISSING, Json, Missing, Variables
+from interlock.core.values import MISSING, Json, Missing, Variables, same
 
 NOT_TAKEN = "VALUE_NOT_TAKEN"
+MOST_SHOWN = 1000
 
 _DECIMAL = re.compile(r"-?(0|[1-9][0-9]{0,17})(\.[0-9]{1,17})?")
 _PLACEHOLDERS: Mapping[str | None, Json] = {
-    "boolean": "<true | false>",
     "number": "<a number>",
     "array": ["<item>"],
     "object": {"<member>": "<value>"},
@@ -55,9 +55,18 @@ def sound(plan: Plan, variables: Variables) -> tuple[dict[str, Json], list[Notic
             kind = plan.types[name]
             text = f"'{name}' is not taken: it is declared as {kind}. Send {_EXAMPLES.get(kind, kind)}."
             notices.append(Notice(NOT_TAKEN, text))
+        elif not is_legal(plan, name, typed):
+            text = f"'{name}' is not taken: it is one of {plan.choices(name).text}. Send one of these."
+            notices.append(Notice(NOT_TAKEN, text))
         else:
             taken[name] = typed
     return taken, notices
+
+
+def is_legal(plan: Plan, name: str, value: Json) -> bool:
+    """Say whether a value is one of those that the variable is declared to have; `null` always is."""
+    legal = plan.legal.get(name)
+    return legal is None or value is None or any(same(value, other) for other in legal)
 
 
 def _is_placeholder(name: str, value: Json, shown: Json | Missing = MISSING) -> bool:
@@ -83,32 +92,62 @@ def fitting(plan: Plan, variables: Variables) -> dict[str, Json]:
 
 def placeholder(plan: Plan, name: str) -> Json:
     """Return what stands for a value of the variable in an example: what is legal, as far as it is known."""
-    kind, compared = plan.types.get(name), plan.decisive.get(name, ())
-    if compared and all(isinstance(value, bool) for value in compared):
-        kind = kind or "boolean"
-    words = [value for value in compared if isinstance(value, str)]
-    is_choice = len(words) > 1 and len(words) == len(compared)
-    return _PLACEHOLDERS.get(kind, f"<{' | '.join(words)}>" if is_choice else f"<{name}>")
+    kind, choices = plan.types.get(name), plan.choices(name)
+    if name in plan.looped and kind in (None, "array"):
+        return items_placeholder(plan, name)
+    words = [msgspec.json.encode(it).decode() if not isinstance(it, str) else it for it in choices.values]
+    if choices.closed:
+        return f"<{' | '.join(words)}>"
+    is_choice = words and all(isinstance(value, str) for value in choices.values)
+    return _PLACEHOLDERS.get(kind, f"<{' | '.join([*words, OTHER])}>" if is_choice else f"<{name}>")
 
 
-def example_of(plan: Plan, paths: Iterable[str], leaf: Json = None) -> dict[str, Json]:
-    """Return what to send for the values at the paths: variables, with placeholders or `leaf` in them."""
+def items_placeholder(plan: Plan, path: str) -> Json:
+    """Return what stands for the list that a loop goes through: an item, with the members that are read."""
+    item: dict[str, Json] = {}
+    for member, is_list in plan.looped.get(path, {}).items():
+        _put(item, member, ["<item>"] if is_list else f"<{member.rpartition('.')[2]}>")
+    return [item or "<item>"]
+
+
+def example_of(plan: Plan, known: Variables, paths: Iterable[str], leaf: Json = None) -> dict[str, Json]:
+    """Return what to send for the values at the paths: variables, with placeholders or `leaf` in them.
+
+    A variable is replaced as a whole, so that its other members, as far as they are known, come along.
+    """
     example: dict[str, Json] = {}
     for path in paths:
         name, *members = path.split(".")
         if not members or plan.types.get(name, "object") != "object":
             example[name] = placeholder(plan, name) if leaf is None else leaf
-            continue
-        inner = example
-        for part in (name, *members[:-1]):
-            nested = inner.get(part)
-            inner[part] = inner = nested if isinstance(nested, dict) else {}
-        inner[members[-1]] = f"<{members[-1]}>" if leaf is None else leaf
+        else:
+            example.setdefault(name, _members(known.get(name)))
+            _put(example, path, f"<{members[-1]}>" if leaf is None else leaf)
     return example
+
+
+def _members(value: Json) -> dict[str, Json]:
+    """Return the members of a value; only their names if the whole is long."""
+    members = value if isinstance(value, Mapping) else {}
+    if len(msgspec.json.encode(members)) > MOST_SHOWN:
+        return {name: f"<{name}>" for name in members}
+    return {
+        name: _members(member) if isinstance(member, Mapping) else member for name, member in members.items()
+    }
+
+
+def _put(example: dict[str, Json], path: str, value: Json) -> None:
+    *outer, last = path.split(".")
+    for part in outer:
+        nested = example.get(part)
+        example[part] = example = nested if isinstance(nested, dict) else {}
+    example[last] = value
 
 
 def sample(plan: Plan, name: str, example: Mapping[str, Json] = {}) -> Json:
     """Return a value that the variable takes, of the shape of the example, where only its type matters."""
+    if legal := plan.legal.get(name):
+        return legal[0]
     samples: dict[str | None, Json] = {"boolean": True, "number": 1}
     return samples.get(plan.types.get(name), _filled(example.get(name, placeholder(plan, name))))
 

@@ -87,9 +87,9 @@ def approving(gate: Gate, state: RunState, opened: OpenGate) -> Approving | None
 
 def of_approvers(plan: Plan, state: RunState) -> Iterator[Notice]:
     """Say who has answered the open question, who has not, and until when, while their answers do not do."""
-    opened = state.open
+    opened = state.visit.open
     found = find_gate(plan, state, opened.gate) if opened is not None and not state.finished else None
-    if opened is None or found is None or found.gate.decide is None or state.preferences.never_stops:
+    if opened is None or found is None or found.gate.decide is None or state.terms.preferences.never_stops:
         return
     if quorum(found.gate.decide, state.poll(opened)) is not None:
         return

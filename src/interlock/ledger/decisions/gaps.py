@@ -6,22 +6,11 @@ from interlock.core.run.channels import Channel
 from interlock.core.run.commands import ResolveGap
 from interlock.core.run.outcomes import Refusal
 from interlock.core.run.surface_policy import POLICIES
-from interlock.ledger.errors import LedgerError, unknown_session
+from interlock.ledger.errors import LedgerError
 from interlock.ledger.ledger import Ledger
 from interlock.ledger.log.commit import Commit
-from interlock.ledger.log.records import HeadMoved
 from interlock.ledger.retry import until_recorded
-from interlock.ledger.runs.position import Position, tip_of
-from interlock.store.protocol import SessionRow
-
-
-def run_at_tip(ledger: Ledger, session: SessionRow, run: int) -> Position:
-    """Return a run at its preferred tip."""
-    with ledger.store.reading() as reader:
-        row = reader.run(session.session_id, run)
-    if row is None:
-        raise unknown_session()
-    return ledger.position(session.session_id, tip_of(session, row))
+from interlock.ledger.runs.position import Position
 
 
 @until_recorded
@@ -33,12 +22,9 @@ def resolve_gap(
     On execution an agent goes on from the node that it holds, which a node of the user's would fork; there
     the run must have ended.
     """
-    loaded = ledger.load(session_id)
-    if loaded is None:
-        raise unknown_session()
-    position = run_at_tip(ledger, loaded.session, run)
+    position = ledger.at_tip(session_id, run)
     state, run_id = position.state, position.run.run_id
-    if not any(gap.number == number and not gap.resolved for gap in state.gap_list):
+    if not any(gap.number == number and not gap.resolved for gap in state.gaps.newest):
         raise LedgerError("NOT_FOUND", f"Run {run_id} has no open gap {number}.", "See `interlock gaps`.")
     if not state.finished and POLICIES[position.run.surface].exits == "taken":
         message = f"Run {run_id} has not ended; its agent is at work."
@@ -48,9 +34,8 @@ def resolve_gap(
         message = f"Run {run_id} was abandoned; its gaps stay as they are."
         raise LedgerError("CONFLICT", message, "Nothing can be resolved in it.")
     commit = Commit(position.rows(), ledger.principal, ledger.clock())
-    held, head = decided.state.open is not None, position.session
+    held = decided.state.visit.open is not None
     commit.add_node(position.run.run, position.node.node, decided, held=held)
-    if head.head_run is not None and head.head_run != position.run.run and head.head_node is not None:
-        commit.add(HeadMoved(head.head_run, head.head_node), run=head.head_run)
+    commit.keep_head(position.run.run)
     ledger.append(commit.finish())
     return ledger.position(session_id, position.session.next_node)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import msgspec
 from msgspec import Struct
@@ -19,15 +19,14 @@ from interlock.core.definition.workflow import Option
 from interlock.core.engine.gates import question_of, rounds_text
 from interlock.core.engine.requirements import open_inputs, unfit
 from interlock.core.run.channels import Channel
-from interlock.core.run.commands import Approve, Checkable, ResolveCheckpoint, Terms
+from interlock.core.run.commands import Approve, Checkable, ResolveCheckpoint
 from interlock.core.run.events import GateResolved
 from interlock.core.run.outcomes import Code, Decided, NeedAnswer, NeedStep, Refusal
 from interlock.core.run.questions import Question
-from interlock.core.run.surface_policy import POLICIES
 from interlock.core.secrets import no_secret, secret_in
 from interlock.core.values import Json
 from interlock.ledger.decisions.approvals import Approving, approving
-from interlock.ledger.decisions.recorded import approved, as_attempted, decision_key, imported_up_to
+from interlock.ledger.decisions.recorded import approved, as_attempted, next_decision_key
 from interlock.ledger.errors import LedgerError
 from interlock.ledger.ledger import Ledger
 from interlock.ledger.log.commit import Commit
@@ -36,7 +35,7 @@ from interlock.ledger.outbox.announcements import Announcement
 from interlock.ledger.queries.status import Shown, ref_of
 from interlock.ledger.retry import until_recorded
 from interlock.ledger.runs.position import Position, tip_of
-from interlock.store.protocol import AskingRow, BlockedRow, SessionFilter, SessionRow
+from interlock.store.protocol import AskingRow, BlockedRow, SessionFilter, SessionRow, StoreConflict
 
 READ_AT_ONCE = 50
 RECENT = 50
@@ -85,6 +84,13 @@ class WaitingQuestion(AskedQuestion, frozen=True, kw_only=True):
     decide: Approving | None = None
 
 
+class LocatedQuestion(NamedTuple):
+    """A question that waits, and the run at the node where it does."""
+
+    position: Position
+    question: WaitingQuestion
+
+
 class AskedBefore(Struct, frozen=True):
     """A gate's question as it was put once, in one run; `since` is 0 for the question of a step.
 
@@ -119,12 +125,12 @@ def inbox(ledger: Ledger) -> tuple[WaitingQuestion, ...]:
 def waiting_questions(ledger: Ledger, asking: Sequence[Asking]) -> Iterator[tuple[str, WaitingQuestion]]:
     """Yield what these sessions ask, each with its owner, as far as somebody reads on."""
     for session, asked in questions_by_session(ledger, asking):
-        yield from ((session.owner, question) for question in asked)
+        yield from ((session.owner, question) for _, question in asked)
 
 
 def questions_by_session(
     ledger: Ledger, asking: Sequence[Asking]
-) -> Iterator[tuple[Asking, list[WaitingQuestion]]]:
+) -> Iterator[tuple[Asking, list[LocatedQuestion]]]:
     """Yield what each of these sessions asks, with the head that it was read at, until nobody reads on."""
     for first in range(0, len(asking), READ_AT_ONCE):
         rows = asking[first : first + READ_AT_ONCE]
@@ -153,48 +159,47 @@ def _asking(session: SessionRow) -> Asking:
     return AskingRow(session.session_id, session.owner, session.head_digest, session.updated_at)
 
 
-def questions(ledger: Ledger, session: SessionRow) -> list[WaitingQuestion]:
-    """Return what the runs of one session ask the user, as far as it can be read."""
-    asked: list[WaitingQuestion] = []
+def questions(ledger: Ledger, session: SessionRow) -> list[LocatedQuestion]:
+    """Return what the runs of one session ask the user, each with its position, as far as it can be read."""
+    asked: list[LocatedQuestion] = []
     with suppress(LedgerError):  # it is damaged, or was removed meanwhile
-        for _, question in located_questions(ledger, session):
-            asked.append(question)
+        for located in located_questions(ledger, session):
+            asked.append(located)
     return asked
 
 
-def located_questions(ledger: Ledger, session: SessionRow) -> Iterator[tuple[Position, WaitingQuestion]]:
-    """Yield what the runs of one session ask the user, each with its position, or raise what is damaged."""
+def located_questions(ledger: Ledger, session: SessionRow) -> Iterator[LocatedQuestion]:
+    """Do as `questions`, but raise what is damaged."""
     for node in _waiting_nodes(ledger, session):
         position = ledger.position(session.session_id, node)
-        yield from ((position, question) for question in _unanswered(ledger, position))
+        yield from (LocatedQuestion(position, question) for question in _unanswered(position))
 
 
-def _unanswered(ledger: Ledger, position: Position) -> Iterator[WaitingQuestion]:
-    """Yield what a run asks at a node that nobody has answered yet."""
-    asked = _asked(position, ledger.terms(position.state))
-    return (question for question in asked if question.shown not in position.decisions)
+def _unanswered(position: Position) -> list[WaitingQuestion]:
+    """Return what a run asks at a node that nobody has answered yet."""
+    return [question for question in _asked(position) if question.shown not in position.decisions]
 
 
 def _waiting_nodes(ledger: Ledger, session: SessionRow) -> list[int]:
     """Return where runs may wait: their preferred tips, and nodes whose last attempt was blocked."""
     with ledger.store.reading() as reader:
-        waiting = [tip_of(session, run) for run in reader.runs(session.session_id)]
+        runs = reader.runs(session.session_id)
         newest: dict[int, BlockedRow] = {row.node: row for row in reader.blocked(session.session_id)}
-        for row in list(newest.values())[-RECENT:]:
-            later = [
-                child
+        blocked = [
+            row.node
+            for row in list(newest.values())[-RECENT:]
+            if not any(
+                child.kind == "step" and child.event_index > row.event_index
                 for child in reader.children(session.session_id, row.node)
-                if child.kind == "step" and child.event_index > row.event_index
-            ]
-            if not later:
-                waiting.append(row.node)
-    return list(dict.fromkeys(waiting))
+            )
+        ]
+    return list(dict.fromkeys([*(tip_of(session, run) for run in runs), *blocked]))
 
 
-def _asked(position: Position, terms: Terms) -> Iterator[WaitingQuestion]:
+def _asked(position: Position) -> Iterator[WaitingQuestion]:
     """Yield what a run asks at a node: the question that was put, or inputs without an answer that counts."""
     plan, state, pending = position.plan, position.state, position.pending
-    if (opened := state.open) is not None and isinstance(pending, NeedAnswer):
+    if (opened := state.visit.open) is not None and isinstance(pending, NeedAnswer):
         rendered = question_of(plan, state, pending.gate, pending.confirms)
         question = _waiting(position, rendered, opened.key, opened.opened_at)
         gate = pending.gate
@@ -204,12 +209,13 @@ def _asked(position: Position, terms: Terms) -> Iterator[WaitingQuestion]:
         decide = approving(gate, state, opened)
         yield replace(question, message=opened.text, shown=opened.shown, decide=decide)
     if isinstance(pending, NeedStep):
-        for asked in open_inputs(plan, as_attempted(state, position.loaded), pending.step, terms):
+        for asked in open_inputs(plan, as_attempted(state, position.loaded), pending.step, position.terms):
             yield _waiting(position, asked.question, asked.key, position.run.updated_at)
 
 
 def _waiting(position: Position, question: Question, key: str, since: int) -> WaitingQuestion:
-    session, rounds = position.session, rounds_text(position.state, key)
+    session, options = position.session, question_options(question.options)
+    rounds = rounds_text(position.state, key)
     return WaitingQuestion(
         session_id=session.session_id,
         run_id=position.run.run_id,
@@ -221,7 +227,7 @@ def _waiting(position: Position, question: Question, key: str, since: int) -> Wa
         title=session.title,
         name=f"{question.name} ({rounds})" if rounds else question.name,
         message=question.text,
-        options=question_options(question.options),
+        options=options,
         since=since,
     )
 
@@ -244,28 +250,17 @@ def decide_question(
     except LedgerError as error:
         raise (_gone(asked) if error.code == "TOKEN_UNKNOWN_NODE" else error) from None
     question = _still_asked(ledger, position, asked)
-    options = [choice.id for choice in question.options]
-    if options and option not in options:
-        message = f"'{option}' is not an option of '{question.id}'."
-        raise LedgerError("VALIDATION_ERROR", message, f"Options: {', '.join(options)}.")
-    instead = _unfit(position, question, option) if not options else ""
-    if kind := secret_in(note):
-        instead = no_secret(kind)
-    if instead:
-        raise LedgerError("VALIDATION_ERROR", "This answer was not recorded.", instead)
-    if question.decide is not None:
-        return _approve(ledger, position, question, option, note, channel)
-    if position.state.open is not None and POLICIES[position.run.surface].exits == "claimed":
-        _resolve(ledger, position, question, option, note, channel)
-        return True
-    with ledger.store.reading() as reader:
-        key = decision_key(position.loaded, question.id, imported_up_to(reader, question.session_id))
-    commit = Commit(position.rows(), ledger.principal, ledger.clock())
-    event = DecisionRecorded(question.node, question.id, option, channel, question.shown, commit.now, note)
-    commit.add(event, run=position.run.run)
-    _announce(commit, position, question, option, channel)
-    ledger.append(commit.finish(key))
-    return True
+    return _Answer(ledger, position, question, option, note, channel).record()
+
+
+def decide_located(
+    ledger: Ledger, located: LocatedQuestion, option: str, note: str, channel: Channel
+) -> bool:
+    """Do as `decide_question`, but read the position again only if the session has changed since."""
+    if _is_as_put(located.position):
+        with suppress(StoreConflict):
+            return _Answer(ledger, *located, option, note, channel).record()
+    return decide_question(ledger, located.question, option, note, channel)
 
 
 def what_follows(is_decided: bool) -> str:
@@ -273,79 +268,22 @@ def what_follows(is_decided: bool) -> str:
     return "The agent continues with its next call." if is_decided else "Others must answer too."
 
 
-def _approve(
-    ledger: Ledger,
-    position: Position,
-    question: WaitingQuestion,
-    option: str,
-    note: str,
-    channel: Channel,
-) -> bool:
-    """Record the answer of one of the people who decide a gate; say whether enough of them agree now."""
-    commit, policy = Commit(position.rows(), ledger.principal, ledger.clock()), POLICIES[position.run.surface]
-    approver = ledger.approvers(ledger.principal)
-    answer = Approve(policy, commit.now, channel, approver, question.id, question.shown, option, note)
-    decided = _with_checks(ledger, position, commit, question, answer)
-    if isinstance(decided, Refusal):
-        assert question.decide is not None
-        message = f"'{ledger.principal}' does not decide '{question.id}'."
-        raise LedgerError("VALIDATION_ERROR", message, question.decide.text)
-    resolved = next((event for event in decided.events if isinstance(event, GateResolved)), None)
-    if resolved is not None:
-        commit.add_node(position.run.run, position.node.node, decided)
-    for event in decided.events if resolved is None else ():
-        commit.add(event, run=position.run.run, node=position.node.node)
-    decision = resolved or approved(position.plan, decided.state).get(question.shown)
-    if decision is not None:
-        _announce(commit, position, question, decision.option or "", decision.channel, decision.client)
-    ledger.append(commit.finish())
-    return decision is not None
-
-
-def _announce(
-    commit: Commit,
-    position: Position,
-    question: WaitingQuestion,
-    option: str,
-    channel: Channel,
-    by: str = "",
-) -> None:
-    """Let those hear of an answer who want to; free text is the user's own, and stays in the log."""
-    chosen = option if question.options else ""
-    about = Announcement(
-        commit.now,
-        position.run.run,
-        question.id,
-        question.key,
-        question.shown,
-        chosen,
-        channel,
-        by or commit.principal,
-    )
-    commit.announce("answered", about)
-
-
 def _still_asked(ledger: Ledger, position: Position, asked: AskedQuestion) -> WaitingQuestion:
     """Return the question that is meant if it waits as it was shown; else raise what waits instead."""
-    waiting = [*_unanswered(ledger, position)] if position.is_tip else questions(ledger, position.session)
+    waiting = _unanswered(position) if position.is_tip else _elsewhere(ledger, position)
     meant = next((question for question in waiting if _is_meant(question, asked)), None)
     if meant is not None and meant.shown == asked.shown and _is_as_put(position):
         return meant
     if meant is not None:
         message = f"'{asked.id}' has changed since it was shown to you; nothing was recorded."
         raise LedgerError("QUESTION_CHANGED", message, "Read it again, then answer.", details=_instead(meant))
-    waiting = questions(ledger, position.session)
-    later = (other for other in waiting if (other.run_id, other.id) == (position.run.run_id, asked.id))
+    place = position.run.run_id, asked.id
+    later = (other for other in _elsewhere(ledger, position) if (other.run_id, other.id) == place)
     raise _gone(asked, next(later, None))
 
 
-def _unfit(position: Position, question: WaitingQuestion, answer: str) -> str:
-    """Say what fits instead, where an answer cannot become the variable that its question is about."""
-    pending = position.pending
-    if not isinstance(pending, NeedStep):
-        return ""
-    asked = (need for need in pending.step.user_input if pending.step.input_id(need) == question.id)
-    return next((unfit(position.plan, need, answer) for need in asked), "")
+def _elsewhere(ledger: Ledger, position: Position) -> list[WaitingQuestion]:
+    return [question for _, question in questions(ledger, position.session)]
 
 
 def _gone(asked: AskedQuestion, later: WaitingQuestion | None = None) -> LedgerError:
@@ -364,7 +302,7 @@ def _is_meant(question: WaitingQuestion, asked: AskedQuestion) -> bool:
 
 def _is_as_put(position: Position) -> bool:
     """Say whether a gate's question would be put in the words that were recorded."""
-    opened, pending = position.state.open, position.pending
+    opened, pending = position.state.visit.open, position.pending
     if opened is None or not isinstance(pending, NeedAnswer):
         return True
     question = question_of(position.plan, position.state, pending.gate, pending.confirms)
@@ -376,48 +314,130 @@ def _instead(question: WaitingQuestion | None) -> dict[str, Json]:
     return {"question": msgspec.to_builtins(question)} if question is not None else {}
 
 
-def _resolve(
-    ledger: Ledger,
-    position: Position,
-    question: WaitingQuestion,
-    option: str,
-    note: str,
-    channel: Channel,
-) -> None:
-    """Answer the gate of a session with one head; its agents find it answered."""
-    commit = Commit(position.rows(), ledger.principal, ledger.clock())
-    answer = ResolveCheckpoint(
-        policy=POLICIES[position.run.surface],
-        now=commit.now,
-        terms=ledger.terms(position.state),
-        channel=channel,
-        gate=question.id,
-        option=option,
-        client=ledger.principal if ledger.principal != ledger.owner else "interlock",
-        note=note,
-    )
-    decided = _with_checks(ledger, position, commit, question, answer)
-    if isinstance(decided, Refusal):
-        raise _not_now(question, str(decided.about.get("reason", decided.code.value)))
-    commit.add_node(position.run.run, position.node.node, decided)
-    _announce(commit, position, question, option, channel)
-    ledger.append(commit.finish())
+def _check(position: Position, question: WaitingQuestion, option: str, note: str) -> None:
+    """Raise what is wrong with an answer to a question that waits."""
+    options = [choice.id for choice in question.options]
+    if options and option not in options:
+        message = f"'{option}' is not an option of '{question.id}'."
+        raise LedgerError("VALIDATION_ERROR", message, f"Options: {', '.join(options)}.")
+    instead = _unfit(position, question, option) if not options else ""
+    if kind := secret_in(note):
+        instead = no_secret(kind)
+    if instead:
+        raise LedgerError("VALIDATION_ERROR", "This answer was not recorded.", instead)
 
 
-def _with_checks(
-    ledger: Ledger, position: Position, commit: Commit, question: WaitingQuestion, answer: Checkable
-) -> Decided | Refusal:
-    """Decide an answer once the checks that its question shows still hold; raise where they do not."""
-    from interlock.ledger.runs import check_runs  # late: most workflows have no checks
-
-    decided = check_runs.decided_with_checks(ledger, position, answer)
-    if isinstance(decided, Refusal) and decided.code in (Code.CHECKED_AGAIN, Code.CHECK_FAILED):
-        if decided.code is Code.CHECKED_AGAIN:
-            check_runs.keep_rechecked(ledger, commit, position, decided)
-        raise _not_now(question, str(decided.about["reason"]))
-    return decided
+def _unfit(position: Position, question: WaitingQuestion, answer: str) -> str:
+    """Say what fits instead, where an answer cannot become the variable that its question is about."""
+    pending = position.pending
+    if not isinstance(pending, NeedStep):
+        return ""
+    asked = (need for need in pending.step.user_input if pending.step.input_id(need) == question.id)
+    return next((unfit(position.plan, need, answer) for need in asked), "")
 
 
-def _not_now(question: WaitingQuestion, reason: str) -> LedgerError:
-    message = f"'{question.id}' in session {question.ref} cannot be answered now: {reason}"
-    return LedgerError("CONFLICT", message, "See `interlock inbox`.")
+class _Answer(Struct, frozen=True):
+    """A person's answer to the question that waits at a position."""
+
+    ledger: Ledger
+    position: Position
+    question: WaitingQuestion
+    option: str
+    note: str
+    channel: Channel
+
+    def record(self) -> bool:
+        """Record the answer if it fits; say whether the question is decided by it."""
+        _check(self.position, self.question, self.option, self.note)
+        commit = Commit(self.position.rows(), self.ledger.principal, self.ledger.clock())
+        if self.question.decide is not None:
+            return self._approve(commit)
+        has_one_head = self.ledger.asking(self.position).exits == "claimed"
+        if has_one_head and self.position.state.visit.open is not None:
+            self._resolve(commit)
+        else:
+            self._leave(commit)
+        return True
+
+    def _approve(self, commit: Commit) -> bool:
+        """Count the answer of one of those who decide a gate; say whether enough of them agree now."""
+        ledger, position, question = self.ledger, self.position, self.question
+        policy, approver = ledger.asking(position), ledger.approvers(ledger.principal)
+        asked = question.id, question.shown
+        answer = Approve(policy, commit.now, self.channel, approver, *asked, self.option, self.note)
+        decided = self._with_checks(commit, answer)
+        if isinstance(decided, Refusal):
+            assert question.decide is not None
+            message = f"'{ledger.principal}' does not decide '{question.id}'."
+            raise LedgerError("VALIDATION_ERROR", message, question.decide.text)
+        resolved = next((event for event in decided.events if isinstance(event, GateResolved)), None)
+        if resolved is not None:
+            commit.add_node(position.run.run, position.node.node, decided)
+        for event in decided.events if resolved is None else ():
+            commit.add(event, run=position.run.run, node=position.node.node)
+        decision = resolved or approved(position.plan, decided.state).get(question.shown)
+        if decision is not None:
+            self._announce(commit, decision.option or "", decision.channel, decision.client)
+        ledger.append(commit.finish())
+        return decision is not None
+
+    def _resolve(self, commit: Commit) -> None:
+        """Answer the gate of a session with one head; its agents find it answered."""
+        ledger, position, question = self.ledger, self.position, self.question
+        answer = ResolveCheckpoint(
+            policy=ledger.asking(position),
+            now=commit.now,
+            terms=position.terms,
+            channel=self.channel,
+            gate=question.id,
+            option=self.option,
+            client=ledger.principal if ledger.principal != ledger.owner else "interlock",
+            note=self.note,
+        )
+        decided = self._with_checks(commit, answer)
+        if isinstance(decided, Refusal):
+            raise self._not_now(str(decided.about.get("reason", decided.code.value)))
+        commit.add_node(position.run.run, position.node.node, decided)
+        self._announce(commit, self.option, self.channel)
+        ledger.append(commit.finish())
+
+    def _leave(self, commit: Commit) -> None:
+        """Leave the answer on the node for the agent's next call, which holds a token of it."""
+        position, question = self.position, self.question
+        asked = question.node, question.id
+        event = DecisionRecorded(*asked, self.option, self.channel, question.shown, commit.now, self.note)
+        commit.add(event, run=position.run.run)
+        self._announce(commit, self.option, self.channel)
+        key = next_decision_key(self.ledger.store, position.loaded, question.id, question.shown)
+        self.ledger.append(commit.finish(key))
+
+    def _with_checks(self, commit: Commit, answer: Checkable) -> Decided | Refusal:
+        """Decide the answer once the checks that its question shows still hold; raise where they do not."""
+        from interlock.ledger.runs import check_runs  # late: most workflows have no checks
+
+        decided = check_runs.decided_with_checks(self.ledger, self.position, answer)
+        if isinstance(decided, Refusal) and decided.code in (Code.CHECKED_AGAIN, Code.CHECK_FAILED):
+            if decided.code is Code.CHECKED_AGAIN:
+                check_runs.keep_rechecked(self.ledger, commit, self.position, decided)
+            raise self._not_now(str(decided.about["reason"]))
+        return decided
+
+    def _not_now(self, reason: str) -> LedgerError:
+        question = self.question
+        message = f"'{question.id}' in session {question.ref} cannot be answered now: {reason}"
+        return LedgerError("CONFLICT", message, "See `interlock inbox`.")
+
+    def _announce(self, commit: Commit, option: str, channel: Channel, by: str = "") -> None:
+        """Let those hear of the answer who want to; free text is the user's own, and stays in the log."""
+        question = self.question
+        about = Announcement(
+            commit.now,
+            self.position.run.run,
+            question.id,
+            question.key,
+            question.shown,
+            option if question.options else "",
+            channel,
+            by or commit.principal,
+        )
+        commit.announce("answered", about)

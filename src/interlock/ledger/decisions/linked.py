@@ -2,26 +2,28 @@
 
 from __future__ import annotations
 
+from msgspec import Struct
+
 from interlock.core.run.events import ApprovalGiven, GateResolved
 from interlock.ledger.decisions.inbox import AskedBefore, WaitingQuestion, decide_question, questions
 from interlock.ledger.errors import LedgerError
 from interlock.ledger.ledger import Ledger
 from interlock.ledger.log.chain import logged
 from interlock.ledger.log.records import DecisionRecorded
-from interlock.ledger.queries.status import Shown
+from interlock.ledger.runs.position import Position
 from interlock.ledger.tokens.answer_links import AnswerLink, opened
 
 LOOKED_AT = 500  # the newest commits, in which a used link is looked for
 
 
-class LinkedQuestion(Shown, frozen=True):
-    """The question that a link answers, and the answer; nothing is recorded by looking at it."""
+class LinkedQuestion(Struct, frozen=True):
+    """The question that a link answers, where it waits, and the answer; looking at it records nothing."""
 
+    position: Position
     question: WaitingQuestion
     option: str
     label: str
     approver: str
-    owner: str
 
 
 def linked_question(ledger: Ledger, text: str) -> LinkedQuestion:
@@ -42,22 +44,25 @@ def linked_question(ledger: Ledger, text: str) -> LinkedQuestion:
     waiting = [
         each
         for each in questions(ledger.of(session.owner), session)
-        if (each.run_id, each.key) == (link.run_id, link.key)
+        if (each.question.run_id, each.question.key) == (link.run_id, link.key)
     ]
-    asked = next(filter(meant.is_still, waiting), None)
+    located = next((each for each in waiting if meant.is_still(each.question)), None)
+    asked = located.question if located is not None else None
     if (used := _answered(ledger, link, run.run, asked)) is not None:
         raise LedgerError("ALREADY_DECIDED", f"This link has been used: you have answered '{used}'.")
-    if asked is None and waiting:
+    if located is None and waiting:
         raise LedgerError(
             "QUESTION_CHANGED", "The question has changed or was asked again since this link was sent."
         )
-    if asked is None:
+    if located is None:
         raise LedgerError(
             "ALREADY_DECIDED",
             "This question no longer waits: it was answered elsewhere, or the run has ended.",
         )
-    label = next((option.label for option in asked.options if option.id == link.option), link.option)
-    return LinkedQuestion(asked, link.option, label, link.approver, session.owner)
+    label = next(
+        (option.label for option in located.question.options if option.id == link.option), link.option
+    )
+    return LinkedQuestion(*located, link.option, label, link.approver)
 
 
 def _answered(ledger: Ledger, link: AnswerLink, run: int, asked: WaitingQuestion | None) -> str | None:
@@ -81,6 +86,6 @@ def _answered(ledger: Ledger, link: AnswerLink, run: int, asked: WaitingQuestion
 def answer_by_link(ledger: Ledger, text: str, note: str = "") -> LinkedQuestion:
     """Record the answer of a link; it cannot be used again."""
     linked = linked_question(ledger, text)
-    own = ledger.of(linked.owner, linked.approver)
+    own = ledger.of(linked.position.session.owner, linked.approver)
     decide_question(own, linked.question, linked.option, note, "link")
     return linked

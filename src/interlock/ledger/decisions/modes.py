@@ -60,7 +60,7 @@ def set_global_mode(ledger: Ledger, preferences: Preferences) -> None:
 def session_modes(ledger: Ledger, session: SessionRow) -> tuple[ModeLine, ...]:
     """Return the modes at the tips of a session's unfinished branches; without one, of its next run."""
     lines = tuple(
-        _line(state.preferences, run.run_id, node.node)
+        _line(state.terms.preferences, run.run_id, node.node)
         for run, node, state, _, where in _open_nodes(ledger, session)
         if where == "tip"
     )
@@ -106,8 +106,8 @@ def set_session_mode(ledger: Ledger, session_id: str, preferences: Preferences, 
     rows, later = Rows(loaded.session), ledger.terms_within(session_id)
     changes: dict[int, SessionTerms] = {}
     for run, node, state, audit, where in _open_nodes(ledger, loaded.session):
-        chosen = preferences if where == "tip" else stricter(state.preferences, preferences)
-        if chosen != state.preferences:
+        chosen = preferences if where == "tip" else stricter(state.terms.preferences, preferences)
+        if chosen != state.terms.preferences:
             rows.runs[run.run], rows.nodes[node.node] = run, node
             rows.states[node.node], rows.audits[node.node] = state, audit
             changes[node.node] = replace(state.terms, preferences=chosen)

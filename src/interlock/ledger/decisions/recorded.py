@@ -18,7 +18,7 @@ from interlock.core.run.state import RunState, waits_alike
 from interlock.ledger.log.chain import entries_of, logged
 from interlock.ledger.log.projection import kept_at, state_of
 from interlock.ledger.log.records import DecisionRecorded
-from interlock.store.protocol import LoadedRows, Reader
+from interlock.store.protocol import LoadedRows, Reader, Store
 
 IMPORTED = "imported:"
 
@@ -36,16 +36,27 @@ def imported_up_to(reader: Reader, session_id: str) -> int:
     return last
 
 
-def decision_key(loaded: LoadedRows, gate: str, imported: int) -> str:
-    """Return the key of the next decision at a node.
+def next_decision_key(store: Store, loaded: LoadedRows, gate: str, shown: str) -> str:
+    """Return the key of the next decision at a node, on a question in these words (by their digest)."""
+    if not loaded.decisions:
+        return _decision_key(loaded, gate, shown, imported=-1)
+    with store.reading() as reader:
+        return _decision_key(loaded, gate, shown, imported_up_to(reader, loaded.session.session_id))
+
+
+def _decision_key(loaded: LoadedRows, gate: str, shown: str, imported: int) -> str:
+    """Return the key of the next decision at a node, where this is the last event that was imported.
 
     Using one makes a branch, so that a rewind asks the user again. One that was rejected, or that came
-    with an import, is over.
+    with an import, is over. One on other words, which a later attempt has replaced, stands beside it.
     """
     assert loaded.node is not None
     over = _over(loaded, gate, imported)
     again = f":{over}" if over else ""
-    return f"decision:{loaded.node.node}:{gate}:{loaded.branches}{again}"
+    key = f"decision:{loaded.node.node}:{gate}:{loaded.branches}{again}"
+    first = (entry.event for row in loaded.decisions if row.key == key for entry in entries_of(row))
+    is_on_other_words = any(isinstance(event, DecisionRecorded) and event.shown != shown for event in first)
+    return f"{key}:{shown}" if is_on_other_words else key
 
 
 def _over(loaded: LoadedRows, gate: str, imported: int) -> int:
@@ -106,7 +117,7 @@ def _recorded_answer(
 ) -> tuple[str, Decision | None]:
     """Return the newest answer to a question that is not over, with the question's digest."""
     for loaded in nodes:
-        key = decision_key(loaded, question.id, imported)
+        key = _decision_key(loaded, question.id, question.digest, imported)
         for answer in logged(row for row in loaded.decisions if row.key == key):
             event, client = answer.event, answer.principal
             if isinstance(event, DecisionRecorded) and event.shown == question.digest:
@@ -119,8 +130,8 @@ def _recorded_answer(
 
 def approved(plan: Plan, state: RunState) -> dict[str, Decision]:
     """Return the decision that the approvers of the open question have come to, by its digest."""
-    opened = state.open
-    found = find_gate(plan, state, opened.gate) if opened is not None and state.polls else None
+    opened = state.visit.open
+    found = find_gate(plan, state, opened.gate) if opened is not None and state.replies.polls else None
     if opened is None or found is None or found.gate.decide is None:
         return {}
     decision = quorum(found.gate.decide, state.poll(opened))

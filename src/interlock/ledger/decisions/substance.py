@@ -7,7 +7,6 @@ bar, so that none can pass for the workflow's or for ours.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
 from typing import Literal
 
 from msgspec import Struct
@@ -15,11 +14,11 @@ from msgspec.structs import replace
 
 from interlock.core.definition.quoting import on_one_line, visible
 from interlock.core.engine.decide import outcome_of
-from interlock.core.engine.decisions import DECISION, DECISION_REF
 from interlock.core.engine.gates import find_gate
 from interlock.core.run.channels import Channel
 from interlock.core.run.commands import AcknowledgeStep, Answerable, Decision, ResolveCheckpoint
 from interlock.core.run.outcomes import Decided
+from interlock.core.run.questions import DECISION, DECISION_REF
 from interlock.core.run.state import KnownGap
 from interlock.core.run.surface_policy import EXECUTION, POLICIES
 from interlock.core.values import cut
@@ -31,8 +30,7 @@ from interlock.ledger.queries.status import PendingLine, Shown, pending_line
 from interlock.ledger.queries.story import HandedIn, last_handed_in
 from interlock.ledger.runs.position import Position
 
-LONGEST_REPORT = 20_000
-MOST_ARTIFACTS = 20
+MOST_ARTIFACTS = 20  # of a report; its notes are short, as they are recorded
 MOST_GAPS = 10
 MOST_OF_TEXT = 4_000  # characters of a message that is sent
 MOST_OF_LINE = 500
@@ -68,7 +66,7 @@ class Substance(Shown, frozen=True):
 def substance_of(ledger: Ledger, position: Position, question: WaitingQuestion) -> Substance:
     """Return what belongs to a question that waits at this position."""
     reported = _reported(position, last_handed_in(position), checks_at(ledger.store, position))
-    return replace(reported, follows=tuple(_what_follows(ledger, position, question)))
+    return replace(reported, follows=_what_follows(position, question, ledger.clock()))
 
 
 def substance_of_call(position: Position, command: Answerable) -> Substance:
@@ -93,12 +91,12 @@ def substance_of_call(position: Position, command: Answerable) -> Substance:
 
 
 def _reported(position: Position, report: HandedIn | None, checks: tuple[ShownCheck, ...]) -> Substance:
-    bounded = _bounded(report) if report is not None else None
+    bounded = replace(report, artifacts=report.artifacts[:MOST_ARTIFACTS]) if report is not None else None
     return Substance(
         handed_in=bounded,
         shortened=bounded != report,
         checks=checks,
-        gaps=tuple(gap for gap in position.state.gap_list if not gap.resolved),
+        gaps=tuple(gap for gap in position.state.gaps.newest if not gap.resolved),
     )
 
 
@@ -112,67 +110,59 @@ def substance_text(substance: Substance) -> str:
     return "\n".join([*lines, *([REPORT, *kept, *more] if report else [])])
 
 
-def substance_lines(substance: Substance) -> Iterator[SubstanceLine]:
-    """Yield the open gaps, and what came of the checks."""
-    for gap in substance.gaps[:MOST_GAPS]:
-        yield SubstanceLine("gap", f"gap, {gap.severity}: {on_one_line(gap.summary)}")
+def substance_lines(substance: Substance) -> list[SubstanceLine]:
+    """Return the open gaps, and what came of the checks."""
+    lines = [
+        SubstanceLine("gap", f"gap, {gap.severity}: {on_one_line(gap.summary)}")
+        for gap in substance.gaps[:MOST_GAPS]
+    ]
     for check in substance.checks:
         result: Literal["passed", "failed"] = "passed" if check.passed else "failed"
-        yield SubstanceLine("claimed" if check.by == "agent" else result, on_one_line(check.text))
+        lines.append(SubstanceLine("claimed" if check.by == "agent" else result, on_one_line(check.text)))
+    return lines
 
 
-def report_lines(substance: Substance) -> Iterator[str]:
-    """Yield the lines of the agent's report as they were written, results first."""
+def report_lines(substance: Substance) -> list[str]:
+    """Return the lines of the agent's report as they were written, results first."""
     if (report := substance.handed_in) is None:
-        return
-    for artifact in report.artifacts:
-        yield from artifact_lines(artifact)
-    for note in report.notes:
-        yield from note.splitlines()
+        return []
+    results = [line for artifact in report.artifacts for line in artifact_lines(artifact)]
+    return [*results, *(line for note in report.notes for line in note.splitlines())]
 
 
-def artifact_lines(artifact: ShownArtifact) -> Iterator[str]:
-    """Yield an artifact's verdict, then what it is made of, a line for each thing."""
+def artifact_lines(artifact: ShownArtifact) -> list[str]:
+    """Return an artifact's verdict, then what it is made of, a line for each thing."""
     verdict = f": {on_one_line(artifact.headline)}" if artifact.headline else ""
-    yield f"{on_one_line(artifact.kind)}{verdict}"
-    for fact in artifact.facts:
-        yield f"- {on_one_line(fact.name)}: {on_one_line(fact.text)}"
+    lines = [f"{on_one_line(artifact.kind)}{verdict}"]
+    lines += [f"- {on_one_line(fact.name)}: {on_one_line(fact.text)}" for fact in artifact.facts]
     for check in artifact.checks:
         evidence = f" ({on_one_line(check.evidence)})" if check.evidence else ""
-        yield f"- {on_one_line(check.name)}: {on_one_line(check.result)}{evidence}"
-    for finding in artifact.findings:
-        yield f"- {on_one_line(finding.severity)}: {on_one_line(finding.title)}"
-    for file in artifact.files:
-        yield f"- {on_one_line(file.path)}: {on_one_line(file.summary)}"
-    if not (verdict or artifact.facts or artifact.checks or artifact.findings or artifact.files):
-        yield f"- {on_one_line(', '.join(artifact.rest))}"
+        lines.append(f"- {on_one_line(check.name)}: {on_one_line(check.result)}{evidence}")
+    named = [(finding.severity, finding.title) for finding in artifact.findings]
+    named += [(file.path, file.summary) for file in artifact.files]
+    lines += [f"- {on_one_line(name)}: {on_one_line(text)}" for name, text in named]
+    if not verdict and len(lines) == 1:
+        lines.append(f"- {on_one_line(', '.join(artifact.rest))}")
+    return lines
 
 
-def _bounded(report: HandedIn) -> HandedIn:
-    """Cut a report to what a person reads before an answer."""
-    notes = tuple(
-        note if len(note) <= LONGEST_REPORT else f"{note[:LONGEST_REPORT]}…" for note in report.notes
-    )
-    return replace(report, notes=notes, artifacts=report.artifacts[:MOST_ARTIFACTS])
-
-
-def _what_follows(ledger: Ledger, position: Position, question: WaitingQuestion) -> Iterator[WhatFollows]:
-    """Yield what each option leads to, as the run would go on from here."""
-    plan, state = position.plan, position.state
-    gate = find_gate(plan, state, question.id)
-    policy, now = POLICIES[position.run.surface], ledger.clock()
-    terms = replace(ledger.terms(state), min_response_ms=0)
+def _what_follows(position: Position, question: WaitingQuestion, now: int) -> tuple[WhatFollows, ...]:
+    """Return what each option leads to, as the run would go on from here."""
+    plan, state, policy = position.plan, position.state, POLICIES[position.run.surface]
+    terms = replace(position.terms, min_response_ms=0)
     channel: Channel = "approvers" if question.decide is not None else "console"
-    for option in question.options:
-        if gate is not None and policy.exits == "claimed":
-            outcome = outcome_of(
-                plan, state, ResolveCheckpoint(policy, now, terms, channel, question.id, option.id)
-            )
-        else:
-            answers = {question.shown: Decision(option.id, channel)}
-            command = AcknowledgeStep(EXECUTION, now, terms, variables=position.kept, decisions=answers)
-            outcome = outcome_of(plan, state, command)
-        pending = None
-        if isinstance(outcome, Decided) and not outcome.blockers:
-            pending = pending_line(outcome.awaited, plan.scope(outcome.state.variables))
-        yield WhatFollows(option.id, pending)
+    options = [option.id for option in question.options]
+    if policy.exits == "claimed" and find_gate(plan, state, question.id) is not None:
+        answer = ResolveCheckpoint(policy, now, terms, channel, question.id)
+        outcomes = [outcome_of(plan, state, replace(answer, option=option)) for option in options]
+    else:
+        step = AcknowledgeStep(EXECUTION, now, terms, variables=position.kept)
+        decisions = ({question.shown: Decision(option, channel)} for option in options)
+        outcomes = [outcome_of(plan, state, replace(step, decisions=decision)) for decision in decisions]
+    pending = (
+        pending_line(outcome.awaited, plan.scope(outcome.state.variables))
+        if isinstance(outcome, Decided) and not outcome.blockers
+        else None
+        for outcome in outcomes
+    )
+    return tuple(map(WhatFollows, options, pending))

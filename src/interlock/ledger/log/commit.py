@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from hashlib import sha256
 
 from msgspec.structs import replace
 
 from interlock.core.message import Occasion
+from interlock.core.run.commands import Claim
 from interlock.core.run.notices import Notice
 from interlock.core.run.outcomes import Awaited, Decided, NeedAnswer, NeedInput, NeedStep
-from interlock.core.run.output import Output, within_budget
+from interlock.core.run.output import within_budget
 from interlock.core.run.reasons import Blocker
 from interlock.core.values import Json
 from interlock.ledger.log.chain import Entry, commit_of, logged_entry
@@ -46,15 +47,6 @@ class Commit:
         self._blocked_response = b""
         self._announced: list[tuple[Occasion, Announcement]] = []
 
-    @property
-    def next_index(self) -> int:
-        """The position that the next event will have in the log."""
-        return self.rows.session.head_index + 1 + len(self._entries)
-
-    @property
-    def next_node(self) -> int:
-        return self._next_node
-
     def add(self, event: LogEntry, *, run: int | None = None, node: int | None = None) -> None:
         self._entries.append(Entry(event, run, node))
 
@@ -77,7 +69,7 @@ class Commit:
         self._next_node += 1
         for event in decided.events:
             self.add(event, run=run, node=node)
-        self.rows.decided[node] = decided.state
+        self.rows.decided[node] = decided
         edge: EdgeKind = "root" if parent is None else "acked_step"
         created = NodeCreated(node, parent, edge, cause, awaiting(decided.awaited), leads, held)
         self.add(created, run=run, node=node)
@@ -88,6 +80,12 @@ class Commit:
         if (self.rows.session.head_run, self.rows.session.head_node) != (run, node):
             self.add(HeadMoved(run, node), run=run)
 
+    def keep_head(self, run: int) -> None:
+        """Let work continue where it is, if that is in another run than the one that gets a node."""
+        head = self.rows.session
+        if head.head_run is not None and head.head_run != run and head.head_node is not None:
+            self.add(HeadMoved(head.head_run, head.head_node), run=head.head_run)
+
     def add_note_node(self, run: int, parent: int) -> int:
         """Record a node of notes; it hangs on its parent and never counts as a child (rule 8)."""
         node = self._next_node
@@ -95,13 +93,13 @@ class Commit:
         self.add(NodeCreated(node, parent, "checkpoint", "noted", leads=False), run=run, node=node)
         return node
 
-    def add_outputs(self, run: int, node: int, attempt: int, step: str, output: Output) -> None:
-        """Keep notes and artifacts with the attempt that sent them (rule 45)."""
-        kept = within_budget(output)
-        if kept.notes:
-            self.add(OutputAppended(node, attempt, "recap", step, kept.notes), run=run)
-        for artifact in kept.artifacts:
-            self.add(OutputAppended(node, attempt, "artifact", step, artifact=artifact), run=run)
+    def add_outputs(self, run: int | None, node: int, attempt: int, claims: Sequence[Claim]) -> None:
+        """Keep the notes and artifacts of steps with the attempt that sent them (rule 45)."""
+        for step, kept in [(claim.step, within_budget(claim.output)) for claim in claims]:
+            if kept.notes:
+                self.add(OutputAppended(node, attempt, "recap", step, kept.notes), run=run)
+            for artifact in kept.artifacts:
+                self.add(OutputAppended(node, attempt, "artifact", step, artifact=artifact), run=run)
 
     def add_attempt(
         self,

@@ -23,6 +23,7 @@ from interlock.core.run.events import (
     RunEvent,
     RunStarted,
 )
+from interlock.core.run.outcomes import Decided
 from interlock.core.run.polls import Poll
 from interlock.core.run.preferences import SessionTerms
 from interlock.core.run.state import RunState
@@ -128,9 +129,11 @@ def audited_state_of(node: NodeRow, mode: bytes | None = None) -> tuple[RunState
         stored = _node_state.decode(node.state)
         state, audit = stored.run, stored.audit
         if stored.shared:
-            frames = zip(audit.rounds, state.frames, strict=True)
-            rounds = tuple(replace(round_, items=frame.items) for round_, frame in frames)
-            audit = replace(audit, variables=state.variables, rounds=rounds)
+            audit = replace(audit, variables=state.variables)
+            if state.visit.frames or audit.visit.rounds:
+                frames = zip(audit.visit.rounds, state.visit.frames, strict=True)
+                rounds = tuple(replace(round_, items=frame.items) for round_, frame in frames)
+                audit = audit.within(rounds=rounds)
         if mode is not None:
             change = _change.decode(mode)
             state, audit = evolve(state, change), learn(audit, change)
@@ -141,12 +144,15 @@ def audited_state_of(node: NodeRow, mode: bytes | None = None) -> tuple[RunState
 
 def _stored_state(state: RunState, audit: Audit) -> bytes:
     """Encode both for a row; what the user declined and approvers answered belongs to the run."""
-    state, audit = replace(state, declined={}, polls={}), replace(audit, declined={}, polls={})
-    items = [frame.items for frame in state.frames]
-    if audit.variables != state.variables or [round_.items for round_ in audit.rounds] != items:
+    state = replace(state, replies=replace(state.replies, declined={}, polls={}))
+    audit = replace(audit, declined={}, polls={})
+    items = [frame.items for frame in state.visit.frames]
+    if audit.variables != state.variables or [round_.items for round_ in audit.visit.rounds] != items:
         return _encode(NodeState(state, audit, shared=False))
-    rounds = tuple(replace(round_, items=()) for round_ in audit.rounds)
-    return _encode(NodeState(state, replace(audit, variables={}, rounds=rounds)))
+    # Always made anew: a visit that is the default itself would be left out, and rows are compared by bytes.
+    rounds = tuple(replace(round_, items=()) for round_ in audit.visit.rounds)
+    audit = replace(audit, variables={}, visit=replace(audit.visit, rounds=rounds))
+    return _encode(NodeState(state, audit))
 
 
 class Rows:
@@ -157,7 +163,7 @@ class Rows:
         self.runs: dict[int, RunRow] = {}
         self.nodes: dict[int, NodeRow] = {}
         self.states: dict[int, RunState] = {}
-        self.decided: dict[int, RunState] = {}  # what a command has led to, under its own mode
+        self.decided: dict[int, Decided] = {}  # what commands have led to, each under its own mode
         self.audits: dict[int, Audit] = {}
         self.blocked: dict[int, list[BlockedRow]] = {}
         self.notes: dict[int, list[int]] = {}
@@ -340,14 +346,15 @@ def with_run_wide(state: RunState, audit: Audit, run: RunRow) -> tuple[RunState,
     """Return both with what was declined or answered by approvers on any branch of their run (rule 27)."""
     declined = _declines.decode(run.declined) if run.declined else {}
     polls = _polls.decode(run.polls) if run.polls else {}
-    if state.declined == declined == audit.declined and state.polls == polls == audit.polls:
+    if state.replies.declined == declined == audit.declined and state.replies.polls == polls == audit.polls:
         return state, audit
-    return replace(state, declined=declined, polls=polls), replace(audit, declined=declined, polls=polls)
+    state = replace(state, replies=replace(state.replies, declined=declined, polls=polls))
+    return state, replace(audit, declined=declined, polls=polls)
 
 
 def _keep_run_wide(rows: Rows, number: int, state: RunState) -> None:
-    declined = _encode(state.declined).decode() if state.declined else ""
-    polls = _encode(state.polls).decode() if state.polls else ""
+    declined = _encode(state.replies.declined).decode() if state.replies.declined else ""
+    polls = _encode(state.replies.polls).decode() if state.replies.polls else ""
     if (rows.runs[number].declined, rows.runs[number].polls) != (declined, polls):
         rows.runs[number] = replace(rows.runs[number], declined=declined, polls=polls)
 
@@ -359,15 +366,10 @@ def _learn_at(rows: Rows, node: int, event: Event) -> None:
 
 
 def _create_node(rows: Rows, created: NodeCreated, logged: Logged) -> None:
+    """Make the row of a node from the events and outputs that were held for it."""
     assert logged.run is not None, "a node belongs to a run"
     parent = rows.nodes[created.parent] if created.parent is not None else None
-    before = rows.states[parent.node] if parent else RunState()
-    known = rows.audits[parent.node] if parent else Audit()
-    before, known = with_run_wide(before, known, rows.runs[logged.run])
-    events = rows.release(created.node)
-    state, audit = rows.decided.get(created.node), learned(known, events)
-    if state is None or state.preferences != before.preferences:  # not of a call, or of a tighter process
-        state = evolved(before, events)
+    state, audit = _reached(rows, created, logged.run)
     _keep_run_wide(rows, logged.run, state)
     body, outputs = _stored_state(state, audit), rows.take_outputs()
     is_step = created.edge != "checkpoint"
@@ -387,22 +389,56 @@ def _create_node(rows: Rows, created: NodeCreated, logged: Logged) -> None:
         outputs=_encode(outputs) if outputs else b"",
         line=logged.line,
     )
-    rows.nodes[created.node], rows.states[created.node], rows.audits[created.node] = node, state, audit
+    rows.nodes[node.node], rows.states[node.node], rows.audits[node.node] = node, state, audit
+    rows.session = replace(rows.session, next_node=max(rows.session.next_node, node.node + 1))
     if parent is not None and is_step:
         rows.left.add(parent.node)
     elif parent is not None:
-        rows.notes.setdefault(parent.node, []).append(node.node)
-        if parent.node in rows.left:
-            run = rows.runs[logged.run]
-            rows.runs[logged.run] = replace(run, late_notes=run.late_notes + 1)
-    rows.session = replace(rows.session, next_node=max(rows.session.next_node, created.node + 1))
-    if created.leads and node.kind == "step":
-        run, status = rows.runs[logged.run], "blocked" if created.held else state.status
-        if (run.status, run.awaiting) != (status, created.awaiting):
-            rows.runs[logged.run] = replace(
-                run, status=status, awaiting=created.awaiting, tip=node.node, updated_at=logged.at
-            )
-        _move_head(rows, logged.run, node.node)
+        _hang_note(rows, node, parent.node)
+    if is_step and created.leads:
+        _lead_to(rows, node, created, state)
+
+
+def _reached(rows: Rows, created: NodeCreated, run: int) -> tuple[RunState, Audit]:
+    """Return the state that the events of a node lead to, and what the guard learns from them.
+
+    Engine and guard have folded the events of a call already. Their states are not those to store if this
+    process has decided the call under a tighter mode than the node has: the mode is its own (rule 29).
+    """
+    before = rows.states[created.parent] if created.parent is not None else RunState()
+    known = rows.audits[created.parent] if created.parent is not None else Audit()
+    before, known = with_run_wide(before, known, rows.runs[run])
+    events, decided = rows.release(created.node), rows.decided.get(created.node)
+    is_known = decided is not None and decided.state.terms == before.terms
+    state = decided.state if decided is not None and is_known else evolved(before, events)
+    audit = decided.audit if decided is not None and is_known else None
+    return state, audit or learned(known, events)
+
+
+def _hang_note(rows: Rows, note: NodeRow, parent: int) -> None:
+    """Hang a note node on its parent.
+
+    Nodes that were made from there before have counted their path without it (`entries`). So the run says
+    that it has late notes, and a recap then counts one by one.
+    """
+    rows.notes.setdefault(parent, []).append(note.node)
+    if parent in rows.left:
+        run = rows.runs[note.run]
+        rows.runs[note.run] = replace(run, late_notes=run.late_notes + 1)
+
+
+def _lead_to(rows: Rows, node: NodeRow, created: NodeCreated, state: RunState) -> None:
+    """Let work continue at a node.
+
+    Most steps change nothing in the row of their run, which is then not written: while a run is the
+    session's head, its tip is the session's (`tip_of`).
+    """
+    run, status = rows.runs[node.run], "blocked" if created.held else state.status
+    if (run.status, run.awaiting) != (status, created.awaiting):
+        rows.runs[node.run] = replace(
+            run, status=status, awaiting=created.awaiting, tip=node.node, updated_at=node.created_at
+        )
+    _move_head(rows, node.run, node.node)
 
 
 def _move_head(rows: Rows, run: int, node: int) -> None:

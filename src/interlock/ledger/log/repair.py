@@ -303,12 +303,13 @@ def _rendered(made: Rows, answered: Answered, plan_of: PlanOf, renders: Renders)
         run=run,
         plan=plan,
         state=answered.state,
+        told=answered.state,
         awaited=awaited(plan, answered.state, POLICIES[event.surface]),
         node=event.child if advanced and event.child is not None else event.node,
         attempt=event.successor or 0 if event.outcome == "blocked" else 0,
         note_attempt=event.successor or 0,
         blockers=event.blockers,
         notices=Notices(event.notices),
-        terms=Terms(answered.state.policy, answered.state.enforcement),
+        terms=Terms(answered.state.terms.policy, answered.state.terms.enforcement),
     )
     return unnamed(render(view), run)

@@ -11,9 +11,8 @@ from msgspec.structs import replace
 from interlock.core.definition.workflow import Gate
 from interlock.core.run.commands import Escalate, ResolveCheckpoint
 from interlock.core.run.outcomes import Code, NeedAnswer, Refusal
-from interlock.core.run.surface_policy import POLICIES
 from interlock.ledger.decisions.inbox import AskedBefore, WaitingQuestion, questions
-from interlock.ledger.decisions.recorded import decision_key, imported_up_to
+from interlock.ledger.decisions.recorded import next_decision_key
 from interlock.ledger.errors import LedgerError
 from interlock.ledger.ledger import Ledger
 from interlock.ledger.log.commit import Commit
@@ -51,7 +50,7 @@ def asked_in(ledger: Ledger, session_id: str, about: Announcement) -> WaitingQue
     if session is None or run is None:
         return None
     asked = AskedBefore(run.run_id, about.key, about.shown, about.since)
-    return next((each for each in questions(ledger, session) if asked.is_still(each)), None)
+    return next((each for _, each in questions(ledger, session) if asked.is_still(each)), None)
 
 
 def remind(ledger: Ledger, row: OutboxRow) -> None:
@@ -75,7 +74,7 @@ def end_time(ledger: Ledger, question: WaitingQuestion, about: Announcement) -> 
         return
     if pending.gate.decide.escalate_to is not None:
         _escalate(ledger, position, question, about)
-    elif POLICIES[position.run.surface].exits == "claimed":
+    elif ledger.asking(position).exits == "claimed":
         _take(ledger, position, pending.gate)
     else:
         _record(ledger, position, question, pending.gate, about)
@@ -83,8 +82,9 @@ def end_time(ledger: Ledger, question: WaitingQuestion, about: Announcement) -> 
 
 def _escalate(ledger: Ledger, position: Position, question: WaitingQuestion, about: Announcement) -> None:
     commit = Commit(position.rows(), ledger.principal, ledger.clock())
-    policy = POLICIES[position.run.surface]
-    decided = position.decide_unasked(Escalate(policy, commit.now, question.id, question.shown))
+    decided = position.decide_unasked(
+        Escalate(ledger.asking(position), commit.now, question.id, question.shown)
+    )
     if isinstance(decided, Refusal):
         return
     for event in decided.events:
@@ -99,9 +99,9 @@ def _take(ledger: Ledger, position: Position, gate: Gate) -> None:
 
     commit = Commit(position.rows(), ledger.principal, ledger.clock())
     taken = ResolveCheckpoint(
-        policy=POLICIES[position.run.surface],
+        policy=ledger.asking(position),
         now=commit.now,
-        terms=ledger.terms(position.state),
+        terms=position.terms,
         channel="server",
         gate=gate.id,
         auto_advance=True,
@@ -121,8 +121,7 @@ def _record(
     ledger: Ledger, position: Position, question: WaitingQuestion, gate: Gate, about: Announcement
 ) -> None:
     """Record the option for the agent's next call."""
-    with ledger.store.reading() as reader:
-        key = decision_key(position.loaded, gate.id, imported_up_to(reader, question.session_id))
+    key = next_decision_key(ledger.store, position.loaded, gate.id, question.shown)
     commit = Commit(position.rows(), ledger.principal, ledger.clock())
     option = gate.default_option or ""
     event = DecisionRecorded(question.node, gate.id, option, "time", question.shown, commit.now)

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from typing import Literal
 
 from interlock.core.run.events import CheckRan
+from interlock.core.run.keys import item_of
 from interlock.ledger.log.chain import logged
 from interlock.ledger.queries.status import Shown
 from interlock.ledger.runs.position import Position
@@ -71,7 +72,12 @@ def with_runs(position: Position, runs: Iterable[CheckRan]) -> tuple[ShownCheck,
     """Return the results that a position has, told by these runs where they are theirs, and the claims."""
     known = {name: ShownCheck(name, passed=last.passed) for name, last in position.state.checks.items()}
     ran = known | {ran.check: shown_check(ran) for ran in runs}
-    return (*ran.values(), *(ShownCheck(name, "agent") for name in _claimed(position)))
+    workflow, visit = position.plan.workflow, position.state.visit
+    done = {item_of(key) for key in visit.done}
+    activity = workflow.activity(visit.activity)
+    steps = activity.steps() if activity is not None else ()
+    claimed = (check.id for step in steps if step.id in done for check in step.checks if not check.run)
+    return (*ran.values(), *(ShownCheck(name, "agent") for name in dict.fromkeys(claimed)))
 
 
 def _last_runs(store: Store, position: Position) -> Iterator[CheckRan]:
@@ -89,14 +95,3 @@ def _last_runs(store: Store, position: Position) -> Iterator[CheckRan]:
                 yield entry.event
             if not wanted:
                 return
-
-
-def _claimed(position: Position) -> Iterator[str]:
-    """Yield the checks that steps which are done name, and that no project has defined."""
-    state, workflow = position.state, position.plan.workflow
-    done = {key.rpartition("::")[2] for key in state.done}
-    activity = workflow.activity(state.activity)
-    steps = activity.steps() if activity is not None else ()
-    yield from dict.fromkeys(
-        check.id for step in steps if step.id in done for check in step.checks if not check.run
-    )

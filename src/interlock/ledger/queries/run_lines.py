@@ -292,7 +292,7 @@ def run_line(reader: Reader, session: SessionRow, stale_before: int) -> RunLine:
         awaiting=run.awaiting if run else "",
         runs=len(runs),
         steps=node.depth if node else 0,
-        gaps=state_of(node).gaps if node and not is_damaged else 0,
+        gaps=state_of(node).gaps.open if node and not is_damaged else 0,
         branch=observed.get("git_branch", ""),
         project=observed.get("repo_root", ""),
         created_at=session.created_at,

@@ -12,6 +12,7 @@ from msgspec import Struct
 
 from interlock.core.definition.conditions import Scope
 from interlock.core.definition.prompts import question_text
+from interlock.core.run.keys import item_of, rounds_in
 from interlock.core.run.outcomes import (
     Awaited,
     Done,
@@ -220,13 +221,13 @@ def _run_status(reading: WholeSession, run: RunRow) -> RunStatus:
         workflow_id=run.workflow_id,
         workflow_hash=run.workflow_hash,
         status="waiting" if is_waiting else run.status,
-        mode=mode_of(state.preferences),
-        autonomy=state.preferences.autonomy,
-        risk_policy=state.preferences.risk_policy,
+        mode=mode_of(state.terms.preferences),
+        autonomy=state.terms.preferences.autonomy,
+        risk_policy=state.terms.preferences.risk_policy,
         pending=pending_line(need, plan.scope(state.variables)),
         decided=next((decision.option for decision in decisions.values()), None),
-        gaps=state.gaps,
-        gap_list=state.gap_list,
+        gaps=state.gaps.open,
+        gap_list=state.gaps.newest,
         tip=tip.node.node,
         branches=len(tips(reading.nodes(run))),
         started_at=run.started_at,
@@ -272,7 +273,7 @@ def notes_of(positions: Positions, session: SessionRow, node: int | None = None)
             raise LedgerError("NOT_FOUND", message, next_action)
         run = reader.run(session_id, row.run) if row else None
         path = recap(reader, row, EVERYTHING, farthest=EVERYTHING) if row else Recap(())
-        gaps = state_of(row).gap_list if row and damage_of(reader, session) is None else ()
+        gaps = state_of(row).gaps.newest if row and damage_of(reader, session) is None else ()
         own_notes = session_notes(reader, session_id)
     return Notes(
         session_id=session_id,
@@ -287,8 +288,5 @@ def notes_of(positions: Positions, session: SessionRow, node: int | None = None)
 
 def step_label(key: str) -> str:
     """Name a step; in a loop, with the number of the iteration."""
-    path, separator, step = key.rpartition("::")
-    if not separator:
-        return key
-    iterations = (part.rpartition("@") for part in path.split("/"))
-    return f"{step} ({', '.join(f'{loop} {int(number) + 1}' for loop, _, number in iterations)})"
+    rounds = [f"{loop} {number + 1}" for loop, number in rounds_in(key)]
+    return f"{item_of(key)} ({', '.join(rounds)})" if rounds else key

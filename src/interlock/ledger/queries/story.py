@@ -18,7 +18,7 @@ from interlock.core.run.preferences import mode_of
 from interlock.core.run.reasons import Blocker
 from interlock.core.run.state import RunState
 from interlock.core.values import Json
-from interlock.core.variables.sending import Parameters, step_text
+from interlock.core.variables.sending import Parameters, instruction
 from interlock.ledger.errors import LedgerError
 from interlock.ledger.log.chain import Logged
 from interlock.ledger.log.projection import outputs_of, state_of
@@ -28,7 +28,7 @@ from interlock.ledger.queries.check_results import ShownCheck, shown_check
 from interlock.ledger.queries.status import Shown, pending_line, ref_of, step_label
 from interlock.ledger.runs.position import Position, subject_of, tip_of
 from interlock.ledger.runs.whole_session import WholeSession
-from interlock.store.protocol import BlockedRow, NodeRow, Recorded
+from interlock.store.protocol import BlockedRow, NodeRow, Recorded, RunRow
 
 MOST_STEPS = 200
 
@@ -117,47 +117,9 @@ def story_of(reading: WholeSession, run_id: str, tip: int | None = None) -> RunS
     path = _path(reading.nodes(run), end)
     if not path:
         raise LedgerError("NOT_FOUND", f"Run {run_id} has no node {end}.", next_action)
-    blocked, noted = defaultdict[int, list[BlockedRow]](list), defaultdict[int, list[NodeRow]](list)
-    with reading.positions.store.reading() as reader:
-        for attempt in reader.blocked(session_id, [row.node for row in path]):
-            blocked[attempt.node].append(attempt)
-        modes = {row.node: row.preferences for row in reader.modes(session_id)}
-    for note in reading.nodes(run):
-        if note.kind == "note":
-            noted[note.parent or 0].append(note)
-    history = BranchHistory()
-    for logged_event in reading.log:
-        history.add(logged_event, session.owner)
-    plan = reading.plan(run)
-    steps: list[StoryStep] = []
-    for row, child in zip(path, [*path[1:], None], strict=True):
-        state = state_of(row, modes.get(row.node))
-        need = reading.awaited(run, state)
-        if child is None and isinstance(need, Done):
-            break
-        line = pending_line(need, plan.scope(state.variables))
-        steps.append(
-            StoryStep(
-                node=row.node,
-                kind=line.kind,
-                item=line.id,
-                id=step_label(subject_of(need)) or line.id,
-                title=line.title,
-                prompt=prompt_of(plan, state, need),
-                activity=state.activity or "",
-                loop=" / ".join(frame.loop for frame in state.frames),
-                asked_at=row.created_at,
-                done_at=child.created_at if child else None,
-                handed_in=handed_in(child) if child else None,
-                blocked=tuple(map(history.attempt, blocked[row.node])),
-                noted=tuple(map(handed_in, noted[row.node])),
-                checks=(*history.checks[child.node], *claimed_checks(need)) if child else (),
-                decisions=(*history.decided[row.node], *(history.answers[child.node] if child else ())),
-                marks=(*history.modes[row.node], *(history.marks[child.node] if child else ())),
-                probe=isinstance(need, NeedStep) and need.step.probes is not None,
-            )
-        )
-    return RunStory(run.run_id, end, tuple(steps), path[0].depth)
+    history = BranchHistory(reading, run, path)
+    steps = (history.step(row, child) for row, child in zip(path, [*path[1:], None], strict=True))
+    return RunStory(run.run_id, end, tuple(step for step in steps if step is not None), path[0].depth)
 
 
 def _path(nodes: Sequence[NodeRow], end: int) -> list[NodeRow]:
@@ -180,7 +142,7 @@ def prompt_of(plan: Plan, state: RunState, need: Awaited) -> str:
     """Return what the agent was asked at a node, rendered with the variables in force there."""
     match need:
         case NeedStep(step=step):
-            return step_text(plan, state, step, Parameters())
+            return instruction(plan, state, step, Parameters()).text
         case NeedAnswer():
             return question_of(plan, state, need.gate, need.confirms).text
         case NeedInput():
@@ -211,23 +173,65 @@ def handed_in(row: Recorded) -> HandedIn:
 
 
 class BranchHistory:
-    """What the log says about the nodes of a branch, collected in one pass."""
+    """What the log and the rows say about the nodes of a branch, collected in one pass."""
 
-    def __init__(self) -> None:
-        self.answers = defaultdict[int, list[StoryDecision]](list)
-        self.decided = defaultdict[int, list[StoryDecision]](list)
-        self.marks = defaultdict[int, list[StoryMark]](list)
-        self.modes = defaultdict[int, list[StoryMark]](list)
-        self.checks = defaultdict[int, list[ShownCheck]](list)
+    def __init__(self, reading: WholeSession, run: RunRow, path: Sequence[NodeRow]) -> None:
+        self._reading = reading
+        self._run = run
+        self._plan = reading.plan(run)
+        self._answers = defaultdict[int, list[StoryDecision]](list)
+        self._decided = defaultdict[int, list[StoryDecision]](list)
+        self._marks = defaultdict[int, list[StoryMark]](list)
+        self._modes = defaultdict[int, list[StoryMark]](list)
+        self._checks = defaultdict[int, list[ShownCheck]](list)
+        self._blocked = defaultdict[int, list[BlockedRow]](list)
+        self._noted = defaultdict[int, list[NodeRow]](list)
         self._refused: dict[tuple[int, int], tuple[tuple[Blocker, ...], tuple[ShownCheck, ...]]] = {}
         self._ran: list[ShownCheck] = []  # for an attempt that made no node: its end is recorded after them
+        session_id = reading.session.session_id
+        with reading.positions.store.reading() as reader:
+            for attempt in reader.blocked(session_id, [row.node for row in path]):
+                self._blocked[attempt.node].append(attempt)
+            self._preferences = {row.node: row.preferences for row in reader.modes(session_id)}
+        for note in reading.nodes(run):
+            if note.kind == "note":
+                self._noted[note.parent or 0].append(note)
+        for logged in reading.log:
+            self._add(logged, reading.session.owner)
 
-    def attempt(self, row: BlockedRow) -> HandedIn:
+    def step(self, row: NodeRow, child: NodeRow | None) -> StoryStep | None:
+        """Tell what was asked at a node and what led on to its child; nothing at the end of the run."""
+        plan, state = self._plan, state_of(row, self._preferences.get(row.node))
+        need = self._reading.awaited(self._run, state)
+        if child is None and isinstance(need, Done):
+            return None
+        line = pending_line(need, plan.scope(state.variables))
+        return StoryStep(
+            node=row.node,
+            kind=line.kind,
+            item=line.id,
+            id=step_label(subject_of(need)) or line.id,
+            title=line.title,
+            prompt=prompt_of(plan, state, need),
+            activity=state.visit.activity or "",
+            loop=" / ".join(frame.loop for frame in state.visit.frames),
+            asked_at=row.created_at,
+            done_at=child.created_at if child else None,
+            handed_in=handed_in(child) if child else None,
+            blocked=tuple(map(self._attempt, self._blocked[row.node])),
+            noted=tuple(map(handed_in, self._noted[row.node])),
+            checks=(*self._checks[child.node], *claimed_checks(need)) if child else (),
+            decisions=(*self._decided[row.node], *(self._answers[child.node] if child else ())),
+            marks=(*self._modes[row.node], *(self._marks[child.node] if child else ())),
+            probe=isinstance(need, NeedStep) and need.step.probes is not None,
+        )
+
+    def _attempt(self, row: BlockedRow) -> HandedIn:
         """Return a blocked attempt with its blockers, and the checks that were run for it."""
         blockers, checks = self._refused.get((row.node, row.attempt), ((), ()))
         return replace(handed_in(row), blockers=blockers, checks=checks)
 
-    def add(self, logged: Logged, owner: str) -> None:
+    def _add(self, logged: Logged, owner: str) -> None:
         """Take in one event; its node is the one that it led to."""
         event, node = logged.event, logged.node
         match event:
@@ -235,7 +239,7 @@ class BranchHistory:
                 self._refused[event.node, event.attempt] = event.blockers, tuple(self._ran)
                 self._ran.clear()
             case e.CheckRan():
-                checks = self._ran if node is None else self.checks[node]
+                checks = self._ran if node is None else self._checks[node]
                 checks.append(shown_check(event))
             case DecisionRecorded():
                 decision = StoryDecision(
@@ -249,7 +253,7 @@ class BranchHistory:
                     question="",
                     at=event.at,
                 )
-                self.decided[event.node].append(decision)
+                self._decided[event.node].append(decision)
             case e.GateResolved() if node is not None:
                 decision = StoryDecision(
                     gate=event.gate,
@@ -262,12 +266,12 @@ class BranchHistory:
                     question=event.question,
                     at=event.at,
                 )
-                self.answers[node].append(decision)
+                self._answers[node].append(decision)
             case e.PreferencesChanged() if node is not None:  # at a node that is there already
                 text = f"mode {mode_of(event.effective)}, set by {named(event.channel)}"
-                self.modes[node].append(StoryMark("mode", text))
+                self._modes[node].append(StoryMark("mode", text))
             case _ if node is not None:
-                self.marks[node] += marks_of(event)
+                self._marks[node] += marks_of(event)
 
 
 def marks_of(event: LogEntry) -> Iterator[StoryMark]:

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from interlock.core.definition.workflow import Step, walk
 from interlock.core.run import events as e
 from interlock.core.run.channels import labels
+from interlock.core.run.keys import item_of
 from interlock.ledger.log.projection import state_of
 from interlock.ledger.log.records import AdvanceRecorded, Cause, LogEntry, NodeCreated
 from interlock.ledger.queries.status import PendingLine, Shown, pending_line, step_label, tips
@@ -111,7 +112,7 @@ class _History:
             diverged=tuple(
                 event.reason for event in self._events[row.node] if isinstance(event, e.DivergenceRecorded)
             ),
-            probe=bool(keys) and {key.rpartition("::")[2] for key in keys} <= probes,
+            probe=bool(keys) and {item_of(key) for key in keys} <= probes,
         )
 
 

@@ -6,10 +6,9 @@ from interlock.core.run.channels import Channel
 from interlock.core.run.commands import AbandonRun
 from interlock.core.run.outcomes import Refusal
 from interlock.core.values import cut
-from interlock.ledger.errors import unknown_session
 from interlock.ledger.retry import until_recorded
 from interlock.ledger.runs.children import given_up, return_to_parent
-from interlock.ledger.runs.position import Position, tip_of
+from interlock.ledger.runs.position import Position
 from interlock.ledger.runs.positions import Positions
 
 MOST_REASON = 2048
@@ -30,17 +29,13 @@ def abandon_run(
     is refused. A parent that waits for the run is told in the same transaction, and its children that
     still run are abandoned with it; other runs of the session stay where they are, and so does its head.
     """
-    with positions.store.reading() as reader:
-        session, row = reader.session(session_id), reader.run(session_id, run)
-    if session is None or row is None:
-        raise unknown_session()
-    position = positions.position(session_id, tip_of(session, row))
+    position = positions.at_tip(session_id, run)
     if position.state.abandoned is not None:
         return position
     command = AbandonRun(positions.clock(), channel, by, cut(reason.strip(), MOST_REASON, "…"))
     gone = given_up(positions, position, command)
     if isinstance(gone, Refusal):
         return gone
-    told = return_to_parent(positions, session, row.workflow_id, None, command.now)
+    told = return_to_parent(positions, position.session, position.run.workflow_id, None, command.now)
     positions.append(*gone, *told)
     return positions.position(session_id, position.session.next_node)

@@ -16,8 +16,7 @@ from interlock.checks.files import digest_of_files
 from interlock.checks.words import arguments_of
 from interlock.core.engine.evolve import evolved
 from interlock.core.engine.settle import awaited
-from interlock.core.run.commands import Checkable
-from interlock.core.run.due_checks import CheckResult, DueCheck
+from interlock.core.run.commands import Checkable, CheckResult, DueCheck
 from interlock.core.run.events import CheckRan
 from interlock.core.run.outcomes import Ask, Decided, Refusal, RunChecks
 from interlock.core.run.surface_policy import POLICIES
@@ -37,10 +36,10 @@ def check_result(ledger: Ledger, position: Position, due: DueCheck, *, may_wait:
     """Return what came of a check that is due, which is begun if need be; nothing while it runs."""
     folder = ledger.settings.check_folder
     if folder is None:
-        return CheckResult(due, _not_started(ledger, due, NO_FOLDER))
+        return CheckResult(due, _not_run(due, ledger.clock(), NO_FOLDER))
     given = trusted(ledger.store, ledger.owner, folder, position.run.workflow_id, due.check.id)
     if given is None or given.definition != due.definition:
-        return CheckResult(due, _not_started(ledger, due, _untrusted(position, due, folder, given)))
+        return CheckResult(due, _not_run(due, ledger.clock(), _untrusted(position, due, folder, given)))
     if due.again and due.valid_for and digest_of_files(folder) == due.valid_for:
         return CheckResult(due, None)
     # What has blocked here before makes another key: a failed check is run anew for the next attempt.
@@ -55,7 +54,7 @@ def check_result(ledger: Ledger, position: Position, due: DueCheck, *, may_wait:
 
     ran = ledger.jobs.result(key, work, may_wait=may_wait)
     if ran is None and not may_wait:
-        ran = replace(_event(due, ledger.clock(), reason=NO_TIME, trusted_by=given.named), ended="cancelled")
+        ran = replace(_not_run(due, ledger.clock(), NO_TIME, given.named), ended="cancelled")
     return None if ran is None else CheckResult(due, ran)
 
 
@@ -75,7 +74,7 @@ def keep_rechecked(ledger: Ledger, commit: Commit, position: Position, refusal: 
     state, policy = evolved(position.state, refusal.kept), POLICIES[position.run.surface]
     kept = Decided(refusal.kept, state, awaited(position.plan, state, policy))
     commit.add_node(
-        position.run.run, position.node.node, kept, leads=position.is_tip, held=state.open is not None
+        position.run.run, position.node.node, kept, leads=position.is_tip, held=state.visit.open is not None
     )
     ledger.append(commit.finish())
 
@@ -100,7 +99,7 @@ def _ran(
     try:
         ended = run_command(due.check, root, is_cancelled)
     except NotStarted as refused:
-        return _event(due, clock(), reason=str(refused), trusted_by=given.named)
+        return _not_run(due, clock(), str(refused), trusted_by=given.named)
     wrong = unexpected(due.check, ended, root)
     return CheckRan(
         key=due.key,
@@ -123,11 +122,7 @@ def _ran(
     )
 
 
-def _not_started(ledger: Ledger, due: DueCheck, reason: str) -> CheckRan:
-    return _event(due, ledger.clock(), reason=reason)
-
-
-def _event(due: DueCheck, now: int, *, reason: str, trusted_by: str = "") -> CheckRan:
+def _not_run(due: DueCheck, now: int, reason: str, trusted_by: str = "") -> CheckRan:
     return CheckRan(
         due.key,
         due.check.id,

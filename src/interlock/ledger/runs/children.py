@@ -18,7 +18,6 @@ from interlock.core.variables.inheritance import Passed, passed_on
 from interlock.ledger.errors import LedgerError
 from interlock.ledger.log.chain import entries_of, logged
 from interlock.ledger.log.commit import Commit
-from interlock.ledger.log.records import HeadMoved
 from interlock.ledger.runs.position import Position, tip_of
 from interlock.ledger.runs.positions import Positions
 from interlock.store.protocol import Changes, Reader, SessionRow, StoreConflict
@@ -85,11 +84,9 @@ def given_up(positions: Positions, position: Position, command: AbandonRun) -> l
     decided = position.decide_unasked(command)
     if isinstance(decided, Refusal):
         return decided
-    run, head = position.run.run, position.session
     commit = Commit(position.rows(), positions.principal, command.now)
-    commit.add_node(run, position.node.node, decided)
-    if head.head_run is not None and head.head_run != run and head.head_node is not None:
-        commit.add(HeadMoved(head.head_run, head.head_node), run=head.head_run)
+    commit.add_node(position.run.run, position.node.node, decided)
+    commit.keep_head(position.run.run)
     return [commit.finish(), *abandoned_below(positions, position, decided, command.now)]
 
 
@@ -126,7 +123,7 @@ def _waiting_parent(positions: Positions, parent_id: str, child_id: str) -> Posi
 def _recorded(position: Position, command: Command, principal: str, now: int, key: str | None) -> Changes:
     decided = position.surely_decide(command)
     commit = Commit(position.rows(), principal, now)
-    held = decided.state.open is not None
+    held = decided.state.visit.open is not None
     run, node = position.run.run, position.node.node
     commit.add_node(run, node, decided, held=held)
     return commit.finish(key)
@@ -159,7 +156,7 @@ def ancestors(positions: Positions, position: Position) -> list[Ancestor]:
             break
         with positions.store.reading() as reader:
             began = origin(reader, parent.session_id, child.session_id)
-        activity = began.activity if began else parent.state.activity
+        activity = began.activity if began else parent.state.visit.activity
         version = parent.plan.workflow.version
         above.append(Ancestor(parent.session_id, parent.run.workflow_id, version, activity))
         child = parent

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from functools import cached_property
 
 from msgspec import Struct
@@ -22,11 +22,11 @@ from interlock.core.run.outcomes import (
     Decided,
     NeedAnswer,
     NeedInput,
+    NeedLoop,
     NeedStep,
     Refusal,
     RunChecks,
 )
-from interlock.core.run.preferences import Preferences
 from interlock.core.run.reasons import Blocker
 from interlock.core.run.state import RunState
 from interlock.core.run.surface_policy import EXECUTION, POLICIES
@@ -43,9 +43,10 @@ from interlock.store.protocol import LoadedRows, NodeRow, RunRow, SessionRow
 class Position(Struct, frozen=True, dict=True):
     """A run at one node. `handle` and `agent` are the caller's; without a caller they are empty.
 
-    `recorded` is the node's own mode; that of `state` may be tighter in this process (rule 29). `audit` is
-    what the guard has learned, `kept` the context that blocked attempts at this node have sent (rule 10).
-    `given_in` is the visit in which the caller's token was given, if it is not the current one.
+    `stored` is the state with the node's own mode; that of `state` may be tighter in this process, and
+    `terms` are those that hold for its calls (rule 29). `audit` is what the guard has learned, `kept` the
+    context that blocked attempts at this node have sent (rule 10). `given_in` is the visit in which the
+    caller's token was given, if it is not the current one.
     """
 
     loaded: LoadedRows
@@ -53,8 +54,9 @@ class Position(Struct, frozen=True, dict=True):
     run: RunRow
     plan: Plan
     state: RunState
+    stored: RunState
     audit: Audit
-    recorded: Preferences
+    terms: Terms
     kept: Variables = {}
     decisions: Mapping[str, Decision] = {}
     handle: bytes = b""
@@ -78,6 +80,12 @@ class Position(Struct, frozen=True, dict=True):
         if not self.decisions:
             return {}
         return user_values(self.plan, as_attempted(self.state, self.loaded), self.awaited, self.decisions)
+
+    def told(self, state: RunState) -> RunState:
+        """Return the state that texts about this position are rendered with."""
+        if not self.decisions:
+            return state
+        return replace(state, variables={**state.variables, **self.answered})
 
     @property
     def answers(self) -> tuple[Notice, ...]:
@@ -129,34 +137,51 @@ class Position(Struct, frozen=True, dict=True):
         """The session and the node, for the log of the server."""
         return f"{self.session_id}, node {self.node.node}"
 
+    def view(self, terms: Terms) -> View:
+        """Return what a surface renders while the run stays here."""
+        return View(
+            session=self.session,
+            run=self.run,
+            plan=self.plan,
+            state=self.state,
+            told=self.state,
+            awaited=self.awaited,
+            node=self.node.node,
+            terms=terms,
+        )
+
     def rows(self) -> Rows:
         """Return the rows that a command on this position may change."""
         rows = Rows(self.session)
         rows.runs[self.run.run] = self.run
         rows.nodes[self.node.node] = self.node
-        rows.states[self.node.node] = replace(self.state, preferences=self.recorded)
+        # As it is stored: a tighter mode of this process holds for its calls and is not recorded.
+        rows.states[self.node.node] = self.stored
         rows.audits[self.node.node] = self.audit
         rows.blocked[self.node.node] = list(self.loaded.blocked)
         rows.notes[self.node.node] = [note.node for note in self.loaded.notes]
         if self.loaded.branches:
             rows.left.add(self.node.node)
         rows.nodes.update({note.node: note for note in self.loaded.notes})
+        # Another run may be the session's head; it keeps its tip in its own row once the head leaves it.
         if (head := self.loaded.head_run) is not None:
             rows.runs.setdefault(head.run, head)
         return rows
 
 
-class View(Struct, frozen=True, kw_only=True, dict=True):
+class View(Struct, frozen=True, kw_only=True):
     """What a surface renders: a run at one node.
 
-    `attempt` is the one to offer for the next advance, `note_attempt` the one for notes. `is_decided` says
-    that the user has answered what is pending; `answered` is what the next call sets by that.
+    `told` is the state that texts are rendered with. `attempt` is the one to offer for the next advance,
+    `note_attempt` the one for notes. `decided` are the digests of pending questions that the user has
+    answered.
     """
 
     session: SessionRow
     run: RunRow
     plan: Plan
     state: RunState
+    told: RunState
     awaited: Awaited
     node: int
     attempt: int = 0
@@ -167,15 +192,7 @@ class View(Struct, frozen=True, kw_only=True, dict=True):
     branches: Branches | None = None
     started: bool = False
     terms: Terms = Terms()
-    is_decided: bool = False
-    answered: Variables = {}
-
-    @cached_property
-    def told(self) -> RunState:
-        """The state that texts are rendered with."""
-        if not self.answered:
-            return self.state
-        return replace(self.state, variables={**self.state.variables, **self.answered})
+    decided: Collection[str] = ()
 
 
 def tip_of(session: SessionRow, run: RunRow) -> int:
@@ -192,5 +209,7 @@ def subject_of(need: Awaited) -> str:
             return gate.id
         case NeedInput(subject=subject):
             return subject
+        case NeedLoop(loop=loop):
+            return loop.id
         case _:
             return ""

@@ -9,21 +9,24 @@ from collections.abc import Callable, Mapping
 from msgspec.structs import replace
 
 from interlock.core.engine.evolve import abandoned
+from interlock.core.run.events import QuestionShown
 from interlock.core.run.notices import Notice, of_mode
-from interlock.core.run.preferences import Preferences, stricter
+from interlock.core.run.preferences import stricter
 from interlock.core.run.state import waits_alike
-from interlock.core.run.surface_policy import EXECUTION
+from interlock.core.run.surface_policy import EXECUTION, POLICIES, SurfacePolicy
 from interlock.ledger.decisions.approvals import of_approvers
 from interlock.ledger.decisions.recorded import approved, recorded_decisions
 from interlock.ledger.errors import LedgerError, not_healthy, other_time_line, unknown_node, unknown_session
+from interlock.ledger.log.chain import logged
 from interlock.ledger.log.health import damage, intact
 from interlock.ledger.log.projection import audited_state_of, kept_at, state_of, with_run_wide
 from interlock.ledger.runs.drift import DriftCheck
 from interlock.ledger.runs.pinned_workflows import Pins
 from interlock.ledger.runs.position import Position, subject_of, tip_of
+from interlock.ledger.settings import Settings
 from interlock.ledger.tokens.keyring import Keyring, Keys
 from interlock.ledger.tokens.slots import fill
-from interlock.ledger.tokens.tokens import OF_NODES, Kind, Pointer, TokenError, mint, read
+from interlock.ledger.tokens.tokens import NAMES, OF_NODES, Kind, Pointer, TokenError, mint, read
 from interlock.store.protocol import Changes, LoadedRows, NodeRow, Store, TraceRow
 
 
@@ -55,18 +58,18 @@ class Positions:
         self,
         store: Store,
         keys: Keys,
-        owner: str,
+        settings: Settings,
         drift: DriftCheck,
         clock: Callable[[], int],
-        own_mode: Preferences | None = None,
     ) -> None:
         self.store = store
-        self.owner = owner
-        self.principal = owner
+        self.settings = settings
+        self.owner = self.principal = settings.owner
         self.keys = keys
         self.drift = drift
         self.clock = clock
-        self.own_mode = own_mode  # tightens the calls of this process, and nothing that is recorded
+        # The mode of this process tightens its calls, and nothing that is recorded.
+        self.own_mode = settings.preferences if settings.preferences_fixed else None
         self.pins = Pins()
         self.unwritten: list[TraceRow] = []
         self._writing_traces = allocate_lock()
@@ -86,7 +89,7 @@ class Positions:
         which = "another run" if beside.handle != state.handle else "another step of this session"
         raise LedgerError(
             "TOKEN_SCOPE_MISMATCH",
-            f"This {kind} token belongs to {which}, not to the state token beside it.",
+            f"This is {NAMES[kind]} of {which}, not of the state token beside it.",
             "Use the tokens of one and the same response together.",
         )
 
@@ -137,7 +140,7 @@ class Positions:
             position = self._position(self.load(pointer.handle, node=node), pointer.handle)
         if given is None or given.node == position.node.node:
             return position
-        return replace(position, given_in=state_of(given).visit)
+        return replace(position, given_in=state_of(given).visit.number)
 
     def head_of(self, pointer: Pointer) -> Position:
         """Read the head of the session that a pointer of any kind leads to."""
@@ -158,7 +161,7 @@ class Positions:
         kind: Kind = "st" if pointer.kind in ("ack", "chk") else pointer.kind
         head = position.node
         token = self.mint(
-            kind, pointer.handle, head.node, position.state.answered * (kind == "ses"), head.line
+            kind, pointer.handle, head.node, position.state.visit.answered * (kind == "ses"), head.line
         )
         raise other_time_line(token, _place(position))
 
@@ -177,6 +180,14 @@ class Positions:
     def position(self, session_id: str, node: int | None = None) -> Position:
         """Read a run by the id of its session: at a node, or at the head."""
         return self._position(self.load(session_id, node=node), b"")
+
+    def at_tip(self, session_id: str, run: int) -> Position:
+        """Read a run at its preferred tip."""
+        with self.store.reading() as reader:
+            session, row = reader.session(session_id), reader.run(session_id, run)
+        if session is None or row is None:
+            raise unknown_session()
+        return self.position(session_id, tip_of(session, row))
 
     def position_onward(self, session_id: str, node: int) -> Position:
         """Read a run at the node that kept variables, a child's return or the user have led to."""
@@ -205,6 +216,24 @@ class Positions:
             node = reader.node(position.session_id, onward)
         return onward if node is not None and waits_alike(position.state, state_of(node)) else None
 
+    def asking(self, position: Position) -> SurfacePolicy:
+        """Return the surface whose agents use the answer to the open question.
+
+        It is the one that the question was put on, which need not be the one that the run was started on
+        (rule 34); but an agent that was held up there with tokens of its own comes back with them.
+        """
+        opened, surface, session_id = position.state.visit.open, position.run.surface, position.session_id
+        if position.loaded.blocked:
+            return EXECUTION
+        if opened is None:
+            return POLICIES[surface]
+        with self.store.reading() as reader:
+            commits = reader.commits(session_id, newest_first=True)
+            events = (row.event for row in logged(commits, newest_first=True))
+            shown = (event for event in events if isinstance(event, QuestionShown))
+            put = (event for event in shown if (event.key, event.shown) == (opened.key, opened.shown))
+            return POLICIES[next((event.surface for event in put), "") or surface]
+
     def _position(self, loaded: LoadedRows | None, handle: bytes) -> Position:
         """Check what was read before anything in it is used."""
         if loaded is None:
@@ -218,23 +247,38 @@ class Positions:
         if not intact(node.state, node.state_digest):
             raise not_healthy(session_id, "a node's state does not match its digest")
         plan = self.pins.plan(self.content, run.workflow_hash)
-        state, audit = with_run_wide(*audited_state_of(node, loaded.mode), run)
+        state, audit = audited_state_of(node, loaded.mode)
+        state, audit = with_run_wide(state, audit, run)
         if run.status == "abandoned" and state.abandoned is None:
+            # Abandoning ends every branch, but is recorded at the tip of one: the others learn it here.
             with self.store.reading() as reader:
                 tip = reader.node(session_id, tip_of(loaded.session, run))
             how = state_of(tip).abandoned if tip is not None else None
             if how is None:
                 raise not_healthy(session_id, "nothing says who abandoned its run")
             state, audit = abandoned(state, how), replace(audit, status="abandoned")
-        recorded = state.preferences
+        stored = state
         if self.own_mode is not None:
-            state = replace(state, preferences=stricter(recorded, self.own_mode))
-        kept = kept_at(loaded.blocked)
-        position = Position(loaded, node, run, plan, state, audit, recorded, kept, handle=handle)
+            state = state.under(stricter(state.terms.preferences, self.own_mode))
         agreed = approved(plan, state)
-        is_asked = state.open is not None or bool(state.asked)
+        position = Position(
+            loaded=loaded,
+            node=node,
+            run=run,
+            plan=plan,
+            state=state,
+            stored=stored,
+            audit=audit,
+            kept=kept_at(loaded.blocked),
+            decisions=agreed,
+            handle=handle,
+            terms=self.settings.terms.within(stored.terms),
+        )
+        # An answer stays at the node where its question was put. Of a node that no attempt made (a child has
+        # begun or returned, variables were kept) that may be an earlier one, so the log has to be read.
+        is_asked = state.visit.open is not None or bool(state.visit.asked)
         if not loaded.decisions and not (node.attempt is None and is_asked):
-            return replace(position, decisions=agreed) if agreed else position
+            return position
         with self.store.reading() as reader:
             decisions = recorded_decisions(plan, state, position.awaited, loaded, reader)
         return replace(position, decisions={**decisions, **agreed})
@@ -243,7 +287,7 @@ class Positions:
         """Return what every read of a run says while it holds: answers, who is to decide, drift, the mode."""
         workflow = position.plan.workflow
         drift = self.drift.notices(position.run, workflow.version)
-        mode = of_mode(position.state.preferences, workflow.recommended)
+        mode = of_mode(position.state.terms.preferences, workflow.recommended)
         approvers = of_approvers(position.plan, position.state)
         return (*position.answers, *approvers, *drift, *mode)
 
@@ -270,8 +314,8 @@ def _place(position: Position) -> str:
     state, pending = position.state, subject_of(position.pending)
     if state.finished:
         return "at its end" if state.abandoned is None else "abandoned"
-    named = state.activity is not None and position.run.surface != EXECUTION.name  # there steps are all
-    within = f" in activity '{state.activity}'" if named else ""
+    named = state.visit.activity is not None and position.run.surface != EXECUTION.name  # there steps are all
+    within = f" in activity '{state.visit.activity}'" if named else ""
     return f"at '{pending}'{within}" if pending else within.strip() or "at its beginning"
 
 

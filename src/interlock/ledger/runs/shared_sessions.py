@@ -62,10 +62,10 @@ class Calling(Struct, frozen=True):
             at=now,
             ms=round((time.perf_counter() - self.began) * 1000, 3),
             ok=not error,
-            activity=state.activity,
-            visit=state.visit,
+            activity=state.visit.activity,
+            visit=state.visit.number,
             error=error,
-            warnings=notices.messages,
+            warnings=notices.messages if notices.listed else (),
             about=self.about,
         )
 
@@ -99,33 +99,22 @@ class SessionCall:
         self.unread: tuple[str, ...] = ()  # members of its manifests that are not known
         self.agent = position.agent
         self.now = self._attempt.now
+        self.lines = self._attempt.lines  # of the nodes that the call has read and recorded
+        visit = position.state.visit.number
+        self.given_in = visit if position.given_in is None else position.given_in
+        self.is_stale = self.given_in != visit  # the token is of another visit than the current one (rule 13)
         self._kept = position.state
-
-    @property
-    def is_stale(self) -> bool:
-        """Whether the token is of another visit than the current one (rule 13)."""
-        return self.given_in != self.state.visit
-
-    @property
-    def given_in(self) -> int:
-        """The visit in which the token was given."""
-        return self.state.visit if self.position.given_in is None else self.position.given_in
-
-    @property
-    def lines(self) -> Mapping[int, bytes]:
-        """The time lines of the nodes that the call has read and recorded."""
-        return self._attempt.lines
 
     @property
     def token(self) -> str:
         """The caller's token for the visit that the call found, after what a refusal has kept."""
         attempt = self._attempt
         line = attempt.lines[attempt.node]
-        return self._ledger.mint("ses", self.pointer.handle, attempt.node, self._kept.answered, line)
+        return self._ledger.mint("ses", self.pointer.handle, attempt.node, self._kept.visit.answered, line)
 
     def token_slot(self, decided: Decided) -> str:
         """Return what stands for the caller's token in the response that is recorded."""
-        return self.slot_at_end(decided.state.answered)
+        return self.slot_at_end(decided.state.visit.answered)
 
     def slot_at_end(self, attempt: int) -> str:
         """Return what stands for a token or a handle of the node that the call leads to."""
@@ -145,6 +134,8 @@ class SessionCall:
         number: int | None = self.position.node.node
         made: NodeRow | None = None
         with self._ledger.store.reading() as reader:
+            # Back to the node that the visit began with, which the call may have made. In another visit the
+            # same call is another one: an activity can be entered twice.
             while number is not None and (node := reader.node(session.session_id, number)) is not None:
                 if node.request_digest == call.request:
                     made = node
@@ -160,11 +151,11 @@ class SessionCall:
 
     def notices(self, decided: Decided) -> Notices:
         """Return what the answer to the call should disclose."""
+        notices = self._attempt.notices(decided)
+        if not self.unread:
+            return notices
         unread = ", ".join(f"'{name}'" for name in self.unread)
-        ignored = (
-            [Notice("ARGUMENTS_IGNORED", f"Not read, because it is not known: {unread}.")] if unread else []
-        )
-        return self._attempt.notices(decided).plus(ignored)
+        return notices.plus([Notice("ARGUMENTS_IGNORED", f"Not read, because it is not known: {unread}.")])
 
     def trace_repeat(self) -> None:
         """Trace a call that returned what an earlier one has recorded."""
@@ -185,8 +176,9 @@ class SessionCall:
         claims: tuple[Claim, ...] = (),
     ) -> None:
         """Write what came of the call, with the new outputs of steps that exist and its trace."""
-        activity = self.position.plan.workflow.activity(self.state.activity)
+        activity = self.position.plan.workflow.activity(self.state.visit.activity)
         steps = {step.id for step in activity.steps()} if activity is not None else set()
+        # Agents send the whole manifest with every call: what is recorded already is not recorded again.
         known = [
             Claim(step, output)
             for step, outputs in claimed_outputs(self.position.plan, self.state, claims).items()
@@ -202,6 +194,7 @@ class SessionCall:
             notices=notices,
             trace=self._traced("", notices),
         )
+        self.lines = self._attempt.lines
 
     def refuse(self, error: str, kept: tuple[Event, ...] = (), claims: tuple[Claim, ...] = ()) -> None:
         """Trace a refusal; what the call has passed before it is kept, with its outputs (rule 14)."""
@@ -255,6 +248,7 @@ class Sessions:
         notices = notices.plus([*of_abandonment(position.state), *([ADOPTED] if adopted else [])])
         traced = calling.traced(joining, position.state, commit.now, notices=notices)
         commit.add(traced, run=position.run.run)
+        # A token of another run brings the session's one head to that run: all its agents go on there.
         commit.make_head(position.run.run, position.node.node)
         self.ledger.append(commit.finish(handles=new))
         return Joined(handle, position, joining, notices, adopted)
@@ -278,6 +272,7 @@ def adoptable(ledger: Ledger, token: str) -> Pointer | None:
     keyring = ledger.keys.keyring()
     pointer = peek(keyring, token)
     loaded = ledger.load(pointer.handle) if pointer is not None else None
+    # What was written since this keyring exists has its tokens from it, so no other is believed.
     if pointer is None or loaded is None or loaded.session.updated_at >= keyring.made_at:
         return None
     return replace(pointer, line=b"")  # nothing but its handle is believed
@@ -286,7 +281,7 @@ def adoptable(ledger: Ledger, token: str) -> Pointer | None:
 def session_token(ledger: Ledger, handle: bytes, position: Position) -> str:
     """Return an agent's token: the node, and how many of its visit's answers the agent has seen (rule 13)."""
     node = position.node
-    return ledger.mint("ses", handle, node.node, position.state.answered, node.line)
+    return ledger.mint("ses", handle, node.node, position.state.visit.answered, node.line)
 
 
 def mark(opened: OpenGate) -> int:
@@ -328,7 +323,7 @@ def numbered_answers(ledger: Ledger, position: Position) -> list[tuple[int, Gate
         newest_first = [
             event for event in _of_this_visit(reader, position) if isinstance(event, GateResolved)
         ]
-    given = position.state.answered
+    given = position.state.visit.answered
     return [(given - back, answer) for back, answer in enumerate(newest_first, 1)][::-1]
 
 

@@ -1,4 +1,8 @@
-"""A session as people read it: its runs, nodes and log, each loaded once, when it is first asked for."""
+"""A session as people read it: its runs, nodes and log, each loaded once, when it is first asked for.
+
+The inbox, the brief and a page of events do not use it: they read one node of each run or a window of the
+log, and so take no longer in a long session.
+"""
 
 from __future__ import annotations
 

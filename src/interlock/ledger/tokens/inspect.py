@@ -73,7 +73,7 @@ def disclose(ledger: Ledger, token: str) -> Disclosed:
     gates = pending_gates(position.plan, state) if position.run.surface == "gated" else ()
     pending = tuple(gate.id for gate in gates)
     opened = (
-        state.active if position.run.surface == "session" else state.open
+        state.active if position.run.surface == "session" else state.visit.open
     )  # there a yield makes it active
     return Disclosed(
         kind=kind,
@@ -84,13 +84,13 @@ def disclose(ledger: Ledger, token: str) -> Disclosed:
         used=used,
         wf=workflow.id,
         v=workflow.version,
-        act=state.activity or "",
+        act=state.visit.activity or "",
         seq=node,
         ts=position.session.created_at,
         aid=position.agent,
         bcp=opened.gate if opened else "",
         pcp=pending,
-        pcpt=state.entered_at if pending else 0,
+        pcpt=state.visit.entered_at if pending else 0,
         skill=_last_skill(ledger, position),
         cond=_last_condition(ledger, position),
         run=position.run.run_id,

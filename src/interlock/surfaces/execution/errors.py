@@ -7,8 +7,8 @@ from typing import assert_never
 
 import msgspec
 
-from interlock.core.engine.decisions import DECISION_REF
 from interlock.core.run.outcomes import Code, Refusal
+from interlock.core.run.questions import DECISION_REF
 from interlock.core.run.reasons import Blocker, BlockerCode, ContextKey, ContractPointer
 from interlock.core.values import Json
 from interlock.ledger.errors import LedgerError
@@ -65,14 +65,14 @@ ENABLE = (
 )
 
 
-def suggested_fix(blocker: Blocker) -> str:
+def suggested_fix(blocker: Blocker, user_decides: str = INBOX) -> str:
     """Say what to do about a blocker; what it points to decides which parameter is named."""
     pointer = blocker.pointer
     match blocker.code:
         case BlockerCode.USER_ONLY_DEPENDENCY if blocker.requirement:
             return "Tell the user, and end your turn. Then call again with the fresh ackToken."
         case BlockerCode.USER_ONLY_DEPENDENCY if blocker.waits_for_user:
-            return f"{INBOX} Then call again with the fresh ackToken."
+            return f"{user_decides} Then call again with the fresh ackToken."
         case BlockerCode.USER_ONLY_DEPENDENCY if isinstance(pointer, ContextKey):
             return f"Ask the user, then send the answer in context as '{pointer.key}'."
         case BlockerCode.USER_ONLY_DEPENDENCY:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import msgspec
+from msgspec.structs import replace
 
 from interlock.core.values import Json
 from interlock.ledger.errors import LedgerError
@@ -12,14 +13,15 @@ from interlock.ledger.runs.brief import NOTES_BYTES
 from interlock.ledger.runs.recap import session_notes
 from interlock.ledger.tokens.tokens import Pointer
 from interlock.surfaces.briefs import one_line, quoted
-from interlock.surfaces.call import Outcome, Reply
+from interlock.surfaces.call import Call, Outcome, Reply
+from interlock.surfaces.elicitation import terms_of
 from interlock.surfaces.execution.errors import envelope
 from interlock.surfaces.execution.render import answer
 from interlock.surfaces.recorded import live
 from interlock.surfaces.shared.found_work import found_work
 
 
-def resumed(ledger: Ledger, query: str, reference: str | None) -> Outcome:
+def resumed(ledger: Ledger, query: str, reference: str | None, call: Call) -> Outcome:
     """Find the runs that fit, tips only, best first, and show the best one as a rehydrate does."""
     if reference is not None and not is_reference(ledger, reference):
         return envelope(
@@ -59,10 +61,12 @@ def resumed(ledger: Ledger, query: str, reference: str | None) -> Outcome:
         position = ledger.at(Pointer("st", best.handle, best.tip))
     except LedgerError:
         return Reply("\n".join(lines), body)
-    shown = live(answer(ledger.rehydrate(position)), ledger, best.handle, position.lines)
+    view = replace(ledger.rehydrate(position), terms=terms_of(position.terms, call))
+    shown = live(answer(view), ledger, best.handle, position.lines)
     assert isinstance(shown.structured, msgspec.Raw)
     body["best"] = msgspec.json.decode(shown.structured)
-    ready = "" if position.state.abandoned else ", ready to go on"
+    ended = position.state.abandoned is not None or position.state.finished
+    ready = "" if ended else ", ready to go on"
     return Reply("\n\n".join(["\n".join(lines), f"The best match{ready}:", shown.text]), body)
 
 

@@ -29,7 +29,7 @@ from interlock.surfaces.arguments import (
     read_output,
 )
 from interlock.surfaces.call import Call, Elicit, Outcome, Reply, Wait
-from interlock.surfaces.elicitation import decided_with_user
+from interlock.surfaces.elicitation import decided_with_user, terms_of
 from interlock.surfaces.execution import params as p
 from interlock.surfaces.execution.catalogue import described, listing_reply
 from interlock.surfaces.execution.errors import envelope, invalid, of_error, of_refusal, template_of
@@ -103,7 +103,7 @@ class ExecutionSurface(LedgerSurface):
             return _not_loaded(loaded)
         within = self.ledger.read_token(params.sessionToken, "sst") if params.sessionToken else None
         start = self.ledger.start(loaded, params.context or {}, within=within)
-        response = answer(start.view)
+        response = answer(replace(start.view, terms=terms_of(start.view.terms, call)))
         traced = start.disclosed("start_workflow", call.client.name, start.view.notices)
         self.ledger.record_start(start, response, key, traced)
         return live(response, self.ledger, start.handle, start.commit.rows.lines)
@@ -117,7 +117,7 @@ class ExecutionSurface(LedgerSurface):
         the workflow is complete.
         """
         if params.ackToken is None:
-            return self._rehydrate(params)
+            return self._rehydrate(params, call)
         invalid_context = check_context(params.context) or check_context(params.reask, "reask")
         output = read_output(params.output)
         if invalid_context is not None:
@@ -132,7 +132,7 @@ class ExecutionSurface(LedgerSurface):
         attempt = self._attempt(params.stateToken, params.ackToken, "ack", request)
         if isinstance(attempt, Reply):
             return attempt
-        terms = self.ledger.terms(attempt.state)
+        terms = terms_of(attempt.position.terms, call)
         variables = {**attempt.position.kept, **(params.context or {})}
         command = AcknowledgeStep(
             policy=EXECUTION,
@@ -191,10 +191,10 @@ class ExecutionSurface(LedgerSurface):
         message = USED_BEFORE if kind == "ack" else NOTED_BEFORE
         return told_before(reply, message, [*request]) if attempt.differs else reply
 
-    def _rehydrate(self, params: p.ContinueWorkflow) -> Outcome:
+    def _rehydrate(self, params: p.ContinueWorkflow, call: Call) -> Outcome:
         """Show the pending step again; any surface's token of the run will do (rule 34)."""
         position = self.ledger.taken_up(params.stateToken)
-        view = self.ledger.rehydrate(position)
+        view = replace(self.ledger.rehydrate(position), terms=terms_of(position.terms, call))
         if (params.output, params.context, params.reask, params.abandon) != (None, None, None, None):
             text = "output, context, reask and abandon were ignored: without ackToken nothing is recorded."
             view = replace(view, notices=view.notices.plus([Notice("ARGUMENTS_IGNORED", text)]))
@@ -211,27 +211,26 @@ class ExecutionSurface(LedgerSurface):
         if not output.notes and not output.artifacts:
             next_action = "Send output.notesMarkdown or output.artifacts."
             return invalid("There is nothing to keep in output.", next_action, "output")
-        if params.sessionToken is not None:
+        tokens = (params.stateToken, params.checkpointToken)
+        if params.sessionToken is not None and tokens == (None, None):
             return self._note(params.sessionToken, output)
-        if params.stateToken is None or params.checkpointToken is None:
+        if params.stateToken is None or params.checkpointToken is None or params.sessionToken is not None:
             next_action = "Send stateToken and checkpointToken of one response, or a sessionToken."
-            return invalid(
-                "The position or session that the notes belong to is missing.", next_action, "stateToken"
-            )
+            return invalid("Notes belong to a step or to a session.", next_action, "stateToken")
         attempt = self._attempt(params.stateToken, params.checkpointToken, "chk", {"output": params.output})
         if isinstance(attempt, Reply):
             return attempt
         if attempt.state.abandoned is not None:
             return of_refusal(run_abandoned(attempt.state.abandoned))
         if attempt.state.finished and resolves_gaps(output):
-            return self._resolve_gaps(attempt, output)
-        response = body_of(kept_reply(attempt.unmoved(output, self.ledger.terms(attempt.state))))
+            return self._resolve_gaps(attempt, output, call)
+        response = body_of(kept_reply(attempt.unmoved(output, terms_of(attempt.position.terms, call))))
         attempt.save_notes(response, output)
         return live(response, self.ledger, attempt.position.handle, attempt.lines)
 
-    def _resolve_gaps(self, attempt: Attempt, output: Output) -> Outcome:
+    def _resolve_gaps(self, attempt: Attempt, output: Output, call: Call) -> Outcome:
         """Close gaps of a run that has ended; there is no step any more to close them with."""
-        terms = self.ledger.terms(attempt.state)
+        terms = terms_of(attempt.position.terms, call)
         command = AcknowledgeStep(EXECUTION, attempt.now, terms, output)
         decided = attempt.position.decide_unasked(command)
         if isinstance(decided, Refusal):
@@ -266,7 +265,7 @@ class ExecutionSurface(LedgerSurface):
     @tool(read_only=True)
     def resume_session(self, params: p.ResumeSession, call: Call) -> Outcome:
         """Find earlier work in a new chat, by words or id. Returns tokens to go on with at once."""
-        return resumed(self.ledger, params.query or "", params.resumeRef)
+        return resumed(self.ledger, params.query or "", params.resumeRef, call)
 
 
 def told_before(reply: Reply, message: str, ignored: Sequence[str] = ()) -> Reply:

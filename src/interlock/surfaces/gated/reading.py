@@ -17,7 +17,7 @@ from interlock.surfaces.tool import tool
 
 UNCHANGED: dict[str, Json] = {
     "unchanged": True,
-    "next_action": "You have read it; full: true sends it again.",
+    "next_action": "full: true sends it again.",
 }
 
 

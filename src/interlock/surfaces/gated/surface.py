@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from msgspec.structs import replace
 
@@ -10,12 +10,13 @@ from interlock import __version__
 from interlock.authoring.diagnostics.diagnostic import Diagnostic
 from interlock.core.definition.conditions import holds
 from interlock.core.definition.program import Plan, gates_of
-from interlock.core.definition.prompts import filled_value, remark_text
+from interlock.core.definition.prompts import filled_value, filling, remark_text
 from interlock.core.definition.workflow import Activity, Gate
-from interlock.core.engine.decisions import waits_for_user
+from interlock.core.engine.decisions import asked_through
 from interlock.core.engine.evolve import evolved
 from interlock.core.engine.gates import auto_advances, find_gate, pending_gates, question_of, round_of
 from interlock.core.engine.paths.exits import chosen_exit
+from interlock.core.hashing import digest_of
 from interlock.core.run.commands import Claim, OpenCheckpoint
 from interlock.core.run.events import GateResolved
 from interlock.core.run.outcomes import Code, NeedAnswer, Refusal
@@ -28,35 +29,34 @@ from interlock.ledger.runs.position import Position
 from interlock.ledger.runs.shared_sessions import (
     Calling,
     SessionCall,
-    adoptable,
     answered_already,
     numbered_answers,
 )
 from interlock.surfaces.arguments import check_context
-from interlock.surfaces.call import Call, Elicit, Outcome, Reply, Wait
-from interlock.surfaces.elicitation import decided_with_user
+from interlock.surfaces.call import Call, Elicit, Outcome, Refused, Reply, Wait
+from interlock.surfaces.elicitation import decided_with_user, terms_of
 from interlock.surfaces.gated import params as p
 from interlock.surfaces.gated.errors import next_action, words
 from interlock.surfaces.gated.instructions import INSTRUCTIONS, PROMPTS
 from interlock.surfaces.gated.reading import GatedReading
 from interlock.surfaces.ledger_surface import LedgerSurface
 from interlock.surfaces.recorded import repeatable
-from interlock.surfaces.refusals import INBOX, sentence
+from interlock.surfaces.refusals import sentence
 from interlock.surfaces.shared import session_params as shared
-from interlock.surfaces.shared.reading_call import presented_gate
+from interlock.surfaces.shared.reading_call import ReadingCall, presented_gate
 from interlock.surfaces.shared.replies import as_json, failure, json_reply, of_error, of_refusal, with_warning
-from interlock.surfaces.shared.resolutions import answering, repeats, resolution
+from interlock.surfaces.shared.resolutions import answering, how_to_answer, repeats, resolution
 from interlock.surfaces.shared.session_errors import completed
 from interlock.surfaces.shared.session_tools import (
-    RECOVERED,
     SERVER,
     NotEntered,
     SessionTools,
     beside,
     claims_of,
+    digest_mark,
 )
 from interlock.surfaces.shared.workflow_filter import NO_MATCH, ListWorkflows, found_workflows
-from interlock.surfaces.shared.workflow_shapes import activity_shape, gate_shape
+from interlock.surfaces.shared.workflow_shapes import REPORT_STEPS, activity_shape, gate_shape, wants_reports
 from interlock.surfaces.strict_params import NoParams
 from interlock.surfaces.tool import Tool, tool, tools_of
 
@@ -65,6 +65,8 @@ NOT_REACHED = (
     "Steps stand before this checkpoint: its question is put when they are done. Send them in step_manifest "
     "with get_checkpoint or respond_checkpoint."
 )
+READ_BEFORE = "Do its steps again. Not at hand? next_activity with this activity_id alone sends it."
+ELSEWHERE = "It is not of the current activity: its question is put after next_activity has entered its own."
 
 
 class GatedSurface(LedgerSurface):
@@ -140,37 +142,23 @@ class GatedSurface(LedgerSurface):
         agent = params.agent_id or ""
         if params.session_token is None:
             return self.shared.start(calling, agent, params.workflow_id, key)
-        mismatch = self._mismatch(params.session_token, params.workflow_id)
-        if mismatch is not None:
-            return mismatch
-        joined = self.shared.join(calling, params.session_token, params.agent_id)
-        if joined is not None:
-            return joined
-        recovered: dict[str, Json] = {"recovered": True}
-        return self.shared.start(calling, agent, params.workflow_id, key, flags=recovered, warning=RECOVERED)
+        self._check_workflow(params.session_token, params.workflow_id)
+        joined = self.shared.join(calling, params.session_token, params.agent_id, call)
+        assert joined is not None, "a token that was read leads to a session"
+        return joined
 
-    def _mismatch(self, token: str, workflow_id: str) -> Reply | None:
-        """Refuse a token of another workflow (rule 17)."""
-        try:
-            pointer = self.ledger.read_token(token, "ses", "st", "nav")
-        except LedgerError:
-            claimed = adoptable(self.ledger, token)
-            if claimed is None:
-                return None
-            pointer = claimed
-        try:
-            head = self.ledger.head_of(pointer)
-        except LedgerError:
-            return None
+    def _check_workflow(self, token: str, workflow_id: str) -> None:
+        """Refuse an altered token, and one of another workflow (rules 6 and 17)."""
+        head = self.ledger.head_of(self.ledger.read_token(token, "ses", "st", "nav"))
         loaded = self.ledger.library.load(workflow_id)
         loaded_id = workflow_id if isinstance(loaded, Diagnostic) else loaded.workflow.id
         if head.run.workflow_id in (workflow_id, loaded_id):
-            return None
+            return
         text = (
             f"Workflow mismatch: session was on '{head.run.workflow_id}' but call targets '{workflow_id}'. "
             "Start a new session for a different workflow."
         )
-        return failure("WORKFLOW_MISMATCH", text, f"Send workflow_id '{head.run.workflow_id}'.")
+        raise Refused(failure("WORKFLOW_MISMATCH", text, f"Send workflow_id '{head.run.workflow_id}'."))
 
     @tool(idempotent=True)
     def next_activity(self, params: shared.NextActivity, call: Call) -> Outcome:
@@ -185,14 +173,22 @@ class GatedSurface(LedgerSurface):
         if isinstance(entered, (Reply, Elicit, Wait)):
             return entered
         if isinstance(entered, NotEntered):
-            return self._not_entered(entered)
-        state, plan = entered.decided.state, entered.progress.position.plan
-        body = _entered_body(plan, state, entered.activity)
+            return self._not_entered(entered, call)
+        state, position = entered.decided.state, entered.progress.position
         if state.finished:
-            body = {"id": state.left_to, **completed(entered.progress.position, state)}
-        elif state.remark is not None:
-            body["user_note"] = remark_text(state.remark)
-        return self.shared.record_entry(entered, body)
+            body: dict[str, Json] = {"id": state.visit.left_to, **completed(position, state)}
+            return self.shared.record_entry(entered, body)
+        deliveries, definition = self.shared.sessions.deliveries, _definition(entered.activity)
+        mark = digest_mark(digest_of(as_json(definition).encode()))
+        if deliveries.holds(position, mark):
+            body = _entered_again(position.plan, state, definition)
+        else:
+            body = _entered_body(position.plan, state, entered.activity, definition)
+        if state.replies.remark is not None:
+            body["user_note"] = remark_text(state.replies.remark)
+        reply = self.shared.record_entry(entered, {**body, "digest": mark})
+        deliveries.sent(position, mark)  # once it is recorded: a call that fails has told nothing
+        return reply
 
     def _read_again(self, params: shared.NextActivity) -> Reply | None:
         """Return the current activity to an agent that names it and hands nothing in.
@@ -200,41 +196,45 @@ class GatedSurface(LedgerSurface):
         None where the call is a move: to another activity, or back into this one if that is expected.
         """
         reading = self.shared.reading_call(params.session_token, Calling("next_activity"))
-        if params.activity_id != reading.state.activity:
+        if params.activity_id != reading.state.visit.activity:
             return None
         if reading.position.given_in not in (
             None,
-            reading.state.visit,
+            reading.state.visit.number,
         ):  # the call that entered it, sent again, is a repeat
             return None
         plan, state, activity = reading.position.plan, reading.state, reading.activity
         expected = None if state.finished else chosen_exit(plan, state)
-        is_exit = expected is not None and expected.to == state.activity
+        is_exit = expected is not None and expected.to == state.visit.activity
         if activity is None or state.finished or (is_exit and not pending_gates(plan, state)):
             return None
-        told = replace(state, variables={**state.variables, **reading.position.answered})
-        return reading.json_answer(_entered_body(plan, told, activity))
+        told = reading.position.told(state)
+        definition = _definition(activity)
+        mark = digest_mark(digest_of(as_json(definition).encode()))
+        self.shared.sessions.deliveries.sent(reading.position, mark)
+        return reading.json_answer({**_entered_body(plan, told, activity, definition), "digest": mark})
 
-    def _not_entered(self, entry: NotEntered) -> Outcome:
+    def _not_entered(self, entry: NotEntered, call: Call) -> Outcome:
         """Name every pending checkpoint with how to resolve it."""
         progress, refusal = entry.progress, entry.refusal
         pending = pending_gates(progress.position.plan, evolved(progress.state, refusal.kept))
         if refusal.code is not Code.GATE_UNANSWERED or not pending:
             return of_refusal(refusal, words(refusal), progress.token)
         position = progress.position
-        terms = self.ledger.terms(position.state)
-        inbox = [gate.id for gate in pending if waits_for_user(position.state, gate.id, terms, gate)]
+        terms = terms_of(position.terms, call)
+        through = {gate.id: asked_through(position.state, gate.id, terms, gate) for gate in pending}
         resolve = "Resolve each by calling respond_checkpoint with the current session_token:"
-        if inbox:
+        if "inbox" in through.values():
             resolve = "They wait for the user:"
         choices = [
-            f"- {gate.id}: {', or '.join(_ways_to_resolve(gate, by_user=gate.id in inbox))}"
+            f"- {gate.id}: {', or '.join(_ways_to_resolve(gate, by_user=through[gate.id] == 'inbox'))}"
             for gate in pending
         ]
         text = "\n".join([f"{sentence(refusal)} {resolve}", *choices])
-        about: dict[str, Json] = {"pending": [gate.id for gate in pending]}
         first = refusal.about.get("checkpoint") or pending[0].id
-        next_action = INBOX if inbox else f"Call respond_checkpoint with checkpoint_id: {first}."
+        ways: dict[str, Json] = dict.fromkeys(through.values(), True)
+        next_action = words(replace(refusal, about={**ways, "checkpoint": first})).next_action
+        about: dict[str, Json] = {"pending": [gate.id for gate in pending]}
         return failure(refusal.code.value, text, next_action, about, progress.token)
 
     @tool(idempotent=True)
@@ -243,24 +243,24 @@ class GatedSurface(LedgerSurface):
         # Its question is put where it is due, or where the call claims the steps before it; else never.
         calling = Calling("get_checkpoint", {"checkpoint": params.checkpoint_id[:128]})
         reading = self.shared.reading_call(params.session_token, calling)
-        activity = reading.workflow.activity(params.activity_id)
-        gates = gates_of(activity) if activity is not None else []
-        gate = next((gate for gate in gates if gate.id == params.checkpoint_id), None)
-        if gate is None:
-            text = f"Checkpoint not found: {params.checkpoint_id} in activity {params.activity_id}"
-            names = ", ".join(gate.id for gate in gates)
-            known = f"Send one of these as checkpoint_id: {names}." if names else "It has no checkpoints."
-            raise reading.refused("CHECKPOINT_NOT_FOUND", text, known)
+        gate = _named_gate(reading, params)
         if params.reask:
             return self._walk_to(params, gate, call)
-        if params.activity_id == reading.state.activity:
+        is_current = params.activity_id == reading.state.visit.activity
+        if is_current:
             brings = bool(params.step_manifest or params.variables)
             if brings or is_due(reading.position, gate):
                 return self._walk_to(params, gate, call)
         shape = {**presented_gate(reading, gate), "blocking": gate.blocking}
-        opened = reading.state.open
-        if opened is None or opened.gate != gate.id:
+        opened = reading.state.visit.open
+        if not is_current:
+            shape["not_reached"] = ELSEWHERE
+        elif opened is None or opened.gate != gate.id:
             shape["not_reached"] = NOT_REACHED
+        else:
+            terms = terms_of(reading.position.terms, call)
+            how = how_to_answer(reading.position, reading.state, gate, opened.key, terms)
+            return reading.json_answer({"checkpoint": shape, "next_action": how})
         return reading.json_answer({"checkpoint": shape})
 
     def _walk_to(self, params: p.GetCheckpoint, gate: Gate, call: Call) -> Outcome:
@@ -274,12 +274,16 @@ class GatedSurface(LedgerSurface):
         if (invalid := check_context(params.reask, "reask")) is not None:
             return failure("VALIDATION_ERROR", invalid.message, invalid.next_action)
         position = progress.position
-        progress.request = {"checkpoint": gate.id, "answered": progress.state.answered, "reask": params.reask}
+        progress.request = {
+            "checkpoint": gate.id,
+            "answered": progress.state.visit.answered,
+            "reask": params.reask,
+        }
         progress.beside = beside(params, "session_token", "checkpoint_id")
         command = OpenCheckpoint(
             policy=GATED,
             now=progress.now,
-            terms=self.ledger.terms(position.state),
+            terms=terms_of(position.terms, call),
             gate=gate.id,
             claims=claims,
             variables=params.variables or {},
@@ -295,9 +299,12 @@ class GatedSurface(LedgerSurface):
             return of_refusal(decided, words(decided), progress.token)
         question = question_of(position.plan, decided.state, gate)
         shape = gate_shape(replace(gate, name=question.name, message=question.text, options=question.options))
-        shape |= round_of(decided.state, decided.state.open.key) if decided.state.open else {}
+        opened = decided.state.visit.open
+        shape |= round_of(decided.state, opened.key) if opened else {}
         token, notices = progress.token_slot(decided), progress.notices(decided)
         body: dict[str, Json] = {"checkpoint": {**shape, "blocking": gate.blocking}, "session_token": token}
+        if opened is not None:
+            body["next_action"] = how_to_answer(position, decided.state, gate, opened.key, command.terms)
         reply = json_reply(body, token, notices)
         return self.shared.record(progress, decided, reply, notices=notices, claims=claims)
 
@@ -311,7 +318,7 @@ class GatedSurface(LedgerSurface):
         progress.unread = call.unread
         claims = claims_of(params.step_manifest)
         position, progress.beside = progress.position, beside(params, "session_token")
-        if progress.is_stale or progress.pointer.attempt > position.state.answered:
+        if progress.is_stale or progress.pointer.attempt > position.state.visit.answered:
             return self.shared.refuse_stale(progress)
         answered = self._answered_since(progress, params)
         if answered is not None:
@@ -325,7 +332,7 @@ class GatedSurface(LedgerSurface):
             return self._answered_before(progress, params, decided, claims)
         answers = [event for event in decided.events if isinstance(event, GateResolved)]
         answer = next(event for event in reversed(answers) if event.gate == params.checkpoint_id)
-        progress.request = _answering(answer, params, position.state.answered + answers.index(answer))
+        progress.request = _answering(answer, params, position.state.visit.answered + answers.index(answer))
         token = progress.token_slot(decided)
         notices = progress.notices(decided)
         asked_in = evolved(position.state, decided.events[: decided.events.index(answer)])
@@ -339,7 +346,7 @@ class GatedSurface(LedgerSurface):
         It is a repeat, or it means a question that is answered; never does it answer a newer one.
         """
         seen, state = progress.pointer.attempt, progress.state
-        if seen == state.answered:
+        if seen == state.visit.answered:
             return None
         for number, answer in numbered_answers(self.ledger, progress.position):
             if number >= seen and answer.gate == params.checkpoint_id:
@@ -376,10 +383,27 @@ class GatedSurface(LedgerSurface):
         return self.shared.repeated(progress) or self.shared.told_again(progress, told)
 
 
+def _named_gate(reading: ReadingCall, params: p.GetCheckpoint) -> Gate:
+    """Return the checkpoint that is asked for; refuse an activity or a checkpoint that there is not."""
+    activity = reading.workflow.activity(params.activity_id)
+    if activity is None:
+        known = ", ".join(activity.id for activity in reading.workflow.activities)
+        text, fix = f"Activity not found: {params.activity_id}", f"Send one of these as activity_id: {known}."
+        raise reading.refused("ACTIVITY_NOT_FOUND", text, fix)
+    gates = {gate.id: gate for gate in gates_of(activity)}
+    if params.checkpoint_id not in gates:
+        text = f"Checkpoint not found: {params.checkpoint_id} in activity {activity.id}"
+        fix = (
+            f"Send one of these as checkpoint_id: {', '.join(gates)}." if gates else "It has no checkpoints."
+        )
+        raise reading.refused("CHECKPOINT_NOT_FOUND", text, fix)
+    return gates[params.checkpoint_id]
+
+
 def is_due(position: Position, gate: Gate) -> bool:
     """Say whether no step is left before the gate, and its question was not put yet."""
     need = position.awaited
-    return position.state.open is None and isinstance(need, NeedAnswer) and need.gate.id == gate.id
+    return position.state.visit.open is None and isinstance(need, NeedAnswer) and need.gate.id == gate.id
 
 
 def _ways_to_resolve(gate: Gate, *, by_user: bool) -> Iterator[str]:
@@ -393,13 +417,30 @@ def _ways_to_resolve(gate: Gate, *, by_user: bool) -> Iterator[str]:
         yield "condition_not_met: true if its condition is false"
 
 
-def _entered_body(plan: Plan, state: RunState, activity: Activity) -> dict[str, Json]:
-    """Return an activity whole, its variables filled in, with the checkpoints that are pending."""
+def _definition(activity: Activity) -> dict[str, Json]:
+    """Return an activity as its file has it, with its exit where the file names none."""
     shape = activity_shape(activity)
     if "transitions" not in shape and "decisions" not in shape:
         shape["transitions"] = [{"to": "__terminal__", "isDefault": True}]
+    return shape
+
+
+def _entered_again(plan: Plan, state: RunState, definition: Mapping[str, Json]) -> dict[str, Json]:
+    """Name an activity that the agent has read, with what is new in it: values, and what is pending."""
+    body: dict[str, Json] = {"id": definition["id"], "unchanged": True, "next_action": READ_BEFORE}
+    if values := dict(filling(as_json(definition), plan.scope(state.variables))):
+        body["values"] = {**values}
+    return {**body, **_ahead(plan, state, "pending_checkpoints")}
+
+
+def _entered_body(
+    plan: Plan, state: RunState, activity: Activity, definition: Mapping[str, Json]
+) -> dict[str, Json]:
+    """Return an activity whole, its variables filled in, with the checkpoints that are pending."""
     scope = plan.scope(state.variables)
-    body = {name: filled_value(value, scope) for name, value in shape.items()}
+    body = {name: filled_value(value, scope) for name, value in definition.items()}
+    if wants_reports(activity, state):
+        body["report"] = REPORT_STEPS
     return {**body, **_ahead(plan, state, "pending_checkpoints")}
 
 
@@ -413,7 +454,7 @@ def _ahead(plan: Plan, state: RunState, name: str) -> dict[str, Json]:
     body: dict[str, Json] = {name: [gate.id for gate in pending]}
     if idle:
         body["dismissible_checkpoints"] = list(idle)
-    chosen = None if state.finished or state.activity is None else chosen_exit(plan, state)
+    chosen = None if state.finished or state.visit.activity is None else chosen_exit(plan, state)
     return body if chosen is None else {**body, "expected_next": chosen.to}
 
 

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 import msgspec
 from msgspec import UnsetType
-from msgspec.structs import replace
 
 from interlock.core.definition.conditions import Scope, holds
 from interlock.core.definition.criteria import failed_checks, requirement
@@ -17,7 +16,7 @@ from interlock.core.engine.gates import needs_confirmation
 from interlock.core.patterns import BadPattern, prepare, search
 from interlock.core.run.preferences import Preferences
 from interlock.core.values import Json
-from interlock.core.variables.sending import Parameters, step_text
+from interlock.core.variables.sending import Parameters, instruction
 from interlock.surfaces.call import Outcome, Reply, RpcError
 from interlock.surfaces.lookup import errors, render
 from interlock.surfaces.lookup.names import Names, dashed, names_of, shown_ids
@@ -145,7 +144,7 @@ def _guidance(workflow: Workflow, offered: Offered) -> dict[str, Json]:
     scope = offered.plan.scope(offered.state.variables)
     hint = step.extra.get("modelHint", step.extra.get("modelTier"))
     return {
-        "prompt": step_text(offered.plan, replace(offered.state, preferences=Preferences()), step, SENT),
+        "prompt": instruction(offered.plan, offered.state.under(Preferences()), step, SENT).text,
         **({"modelHint": hint} if isinstance(hint, str) else {}),
         "requiresConfirmation": needs_confirmation(offered.plan, offered.state, step),
         "validationCriteria": list(_demands(step.criteria, scope)),

@@ -17,6 +17,7 @@ from interlock.core.run.commands import (
     ResolveCheckpoint,
     Terms,
 )
+from interlock.core.run.notices import Notice
 from interlock.core.run.output import Output
 from interlock.core.run.surface_policy import NAVIGATION
 from interlock.core.values import Json
@@ -33,6 +34,8 @@ _NEEDS: Mapping[str, tuple[str, ...]] = {
     "advance_loop": ("loop_id",),
     "abandon": ("note",),
 }
+_TAKES: Mapping[str, tuple[str, ...]] = {"respond_to_checkpoint": ("note",), "advance_loop": ("loop_items",)}
+_OF_ONE_ACTION = (*dict.fromkeys(name for names in _NEEDS.values() for name in names), "loop_items")
 
 
 def missing_parameters(params: NavAction) -> list[str]:
@@ -42,6 +45,14 @@ def missing_parameters(params: NavAction) -> list[str]:
     """
     sent = ("option_id",) if params.variables or params.reask else ()
     return [name for name in _NEEDS[params.action] if getattr(params, name) is None and name not in sent]
+
+
+def unread_parameters(params: NavAction) -> list[Notice]:
+    """Say which parameters were sent that belong to other actions."""
+    read = (*_NEEDS[params.action], *_TAKES.get(params.action, ()))
+    unread = [name for name in _OF_ONE_ACTION if name not in read and getattr(params, name) is not None]
+    text = f"Not read by {params.action}: {', '.join(unread)}."
+    return [Notice("ARGUMENTS_IGNORED", text)] if unread else []
 
 
 def identity_of(params: NavAction, output: Output) -> dict[str, Json]:
@@ -141,7 +152,10 @@ def command_of(
 
 
 def done_message(params: NavAction, view: View) -> str:
-    """Say what the action did."""
+    """Say what the action did. One that asks again does nothing else (rule 26)."""
+    if params.reask and params.action != "abandon":
+        opened = view.state.visit.open
+        return f"Checkpoint '{opened.gate}' is asked again" if opened else "The question is asked again"
     match params.action:
         case "complete_step":
             text = f"Completed step '{params.step_id}'"
@@ -151,10 +165,10 @@ def done_message(params: NavAction, view: View) -> str:
                 text = f"Checkpoint '{params.checkpoint_id}' is asked now"
         case "transition":
             text = f"Transitioned to activity '{params.activity_id}'"
-            if not view.state.finished and view.state.activity != params.activity_id:
+            if not view.state.finished and view.state.visit.activity != params.activity_id:
                 text = "What these variables decide comes first; take one of availableActions"
         case "advance_loop":
-            frame = next((frame for frame in view.state.frames if frame.loop == params.loop_id), None)
+            frame = next((frame for frame in view.state.visit.frames if frame.loop == params.loop_id), None)
             text = f"Loop '{params.loop_id}' ended without another round; take one of availableActions"
             if frame is not None and frame.iteration == 0:
                 text = f"Started loop '{params.loop_id}'"

@@ -14,13 +14,16 @@ from interlock.ledger.tokens.tokens import StateError
 from interlock.surfaces.call import Reply
 from interlock.surfaces.refusals import (
     AFTER_CHECKS,
+    AT_ADDRESS,
+    BY_ADDRESS,
+    BY_FORM,
     INBOX,
     REPORT,
     Words,
     only_the_user_answers,
     sentence,
 )
-from interlock.surfaces.shared.sentences import Table, said
+from interlock.surfaces.shared.sentences import Table, When, said
 
 CODES: Mapping[Code, str] = {
     Code.DECISION_PENDING: "CHECKPOINT_BLOCKING",
@@ -33,7 +36,11 @@ CODES: Mapping[Code, str] = {
 }
 START_AGAIN = "Send the state of the last response; if it is lost, start a new run with nav_start."
 AVAILABLE = "Take one of availableActions."
-RESPOND = "Send action respond_to_checkpoint for '{gates}' first."
+RESPOND: tuple[str | When, ...] = (
+    When("form", f"Send action respond_to_checkpoint for '{{gates}}' first: {BY_FORM}"),
+    When("address", f"Send action respond_to_checkpoint for '{{gates}}' first: {BY_ADDRESS}"),
+    "Send action respond_to_checkpoint for '{gates}' first.",
+)
 ASK_THE_USER = "Ask the user, then send the option that was chosen as option_id."
 CHOICE = "Send the user's choice as option_id."
 STEP_FIRST = ("Complete step '{pending_step}' first.", AVAILABLE)
@@ -44,7 +51,7 @@ ACTIONS: Table = {
         "It cannot go on; nav_situation shows what was done. Start another run with nav_start."
     ),
     Code.DECISION_PENDING: RESPOND,
-    Code.GATE_UNANSWERED: (RESPOND, AVAILABLE),
+    Code.GATE_UNANSWERED: (*RESPOND, AVAILABLE),
     Code.NO_ACTIVITY: "Send action transition with the activity_id to begin with.",
     Code.ACTIVITY_NOT_FOUND: "Send one of these as activity_id: {activities}.",
     Code.ACTIVITY_NOT_COMPLETE: "Complete its steps, loops and checkpoints first: see availableActions.",
@@ -75,6 +82,7 @@ ACTIONS: Table = {
     Code.USER_MUST_DECIDE: (
         "Send '{first}' as activity_id.",
         "Send option_id '{decided}'.",
+        When("address", f"{AT_ADDRESS} Then send the same action again."),
         f"{INBOX} Then send the same action again.",
     ),
     Code.TOO_FAST: ASK_THE_USER,

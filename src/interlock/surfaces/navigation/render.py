@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from functools import cached_property
 from typing import assert_never
 
 import msgspec
@@ -12,10 +13,11 @@ from interlock.core.definition.conditions import Scope
 from interlock.core.definition.criteria import requirement
 from interlock.core.definition.prompts import effect_text, interpolate, step_prompt, text_of
 from interlock.core.definition.workflow import Activity, Loop, Step, Workflow, walk
-from interlock.core.engine.decisions import waits_for_user
+from interlock.core.engine.decisions import AskedThrough
 from interlock.core.engine.gates import question_of
 from interlock.core.engine.loops import rounds
 from interlock.core.engine.moves import Decisions, Move, moves
+from interlock.core.engine.requirements import Asking, asking_of
 from interlock.core.run.commands import Terms
 from interlock.core.run.notices import GAP_CLOSED, USERS_GAPS
 from interlock.core.run.outcomes import NeedAnswer, NeedInput, NeedLoop, NeedStep
@@ -26,7 +28,7 @@ from interlock.ledger.runs.brief import outcome_text
 from interlock.ledger.runs.position import View
 from interlock.ledger.tokens.slots import slot
 from interlock.surfaces.call import Reply
-from interlock.surfaces.refusals import INBOX
+from interlock.surfaces.refusals import BY_ADDRESS, BY_FORM, INBOX
 
 _NAMES = {
     "complete_step": "step",
@@ -37,11 +39,22 @@ _NAMES = {
 
 VALUE_BYTES = 200
 ABANDON = {"action": "abandon", "note": "<why>"}
+WAITING = f"{INBOX} Then nav_situation with this state."
+GATE_ASKS: Mapping[AskedThrough | None, str] = {
+    "inbox": WAITING,
+    "address": f"Send respond_to_checkpoint with one of its options: {BY_ADDRESS}",
+}
+STEP_ASKS: Mapping[AskedThrough | None, str] = {
+    "inbox": WAITING,
+    "address": f"Send complete_step: {BY_ADDRESS}",
+    "form": f"Send complete_step with the rest: {BY_FORM}",
+    "agent": "Ask the user first, and send the answer with complete_step.",
+}
 
 _encode = msgspec.json.Encoder().encode
 
 
-class Situation(Struct, frozen=True):
+class Situation(Struct, frozen=True, dict=True):
     """A view, and what decides what is open in it: the user's terms and answers, workflows, the time.
 
     `newest` is the node that the run is at where the view is older, `other_branch` the one that a new branch
@@ -60,14 +73,38 @@ class Situation(Struct, frozen=True):
 
     @property
     def lists_texts(self) -> bool:
-        """Say whether what can be read beside the work is listed: in a read, and where an activity begins."""
-        return self.is_read or not self.view.state.done
+        """Say whether resources to read beside the work are listed: at the start and in a read."""
+        return self.is_read or self.view.started
 
     @property
+    def has_new_skill(self) -> bool:
+        """Say whether the activity begins, and no activity before it was worked on by the same skill."""
+        state, workflow = self.view.state, self.view.plan.workflow
+        before = [workflow.activity(name) for name in state.route.completed]
+        skills = {activity.primary_skill for activity in before if activity is not None}
+        return (
+            not state.visit.done and self.activity is not None and self.activity.primary_skill not in skills
+        )
+
+    @cached_property
     def activity(self) -> Activity | None:
-        return self.view.plan.workflow.activity(self.view.state.activity)
+        return self.view.plan.workflow.activity(self.view.state.visit.activity)
+
+    @cached_property
+    def asking(self) -> Asking:
+        view = self.view
+        return asking_of(view.plan, view.told, view.awaited, self.terms, self.decisions)
 
     @property
+    def asked_through(self) -> AskedThrough | None:
+        """How the open question comes to the user; None where there is none, or it is decided."""
+        need, view = self.view.awaited, self.view
+        if not isinstance(need, NeedAnswer):
+            return None
+        question = question_of(view.plan, view.state, need.gate, need.confirms)
+        return None if question.digest in self.decisions else self.asking.through
+
+    @cached_property
     def scope(self) -> Scope:
         return self.view.plan.scope(self.view.told.variables)
 
@@ -121,8 +158,9 @@ def response_body(situation: Situation, message: str) -> dict[str, Json]:
         body["children"] = [{"workflow": name, "status": "running"} for name in view.state.children.values()]
     if view.started:
         body |= _throughout(view.plan.workflow)
-    if _waits_for_user(situation):
-        body["next"] = f"{INBOX} Then nav_situation with this state."
+    next_action = STEP_ASKS.get(situation.asking.by_step) or GATE_ASKS.get(situation.asked_through)
+    if next_action is not None:
+        body["next"] = next_action
     if view.notices.listed:
         body["warnings"] = view.notices.fields
     return body
@@ -138,14 +176,6 @@ def _throughout(workflow: Workflow) -> dict[str, Json]:
     return {name: list(lines) for name, lines in texts.items() if lines}
 
 
-def _waits_for_user(situation: Situation) -> bool:
-    need, view = situation.view.awaited, situation.view
-    if not isinstance(need, NeedAnswer):
-        return False
-    decided = question_of(view.plan, view.state, need.gate, need.confirms).digest in situation.decisions
-    return not decided and waits_for_user(view.state, need.key, situation.terms, need.gate)
-
-
 def _step_json(situation: Situation) -> dict[str, Json] | None:
     need, activity = situation.view.awaited, situation.activity
     confirmed = need.confirms if isinstance(need, NeedAnswer) else None
@@ -158,7 +188,7 @@ def _step_json(situation: Situation) -> dict[str, Json] | None:
 
 def _loop_json(situation: Situation) -> dict[str, Json] | None:
     """Return the innermost loop."""
-    frames, activity = situation.view.state.frames, situation.activity
+    frames, activity = situation.view.state.visit.frames, situation.activity
     if not frames or activity is None:
         return None
     frame = frames[-1]
@@ -169,9 +199,12 @@ def _loop_json(situation: Situation) -> dict[str, Json] | None:
         "iteration": frame.iteration + 1,
     }
     body["total"] = frame.total
-    if frame.iteration < len(frame.items):
+    has_item = frame.iteration < len(frame.items)
+    if has_item:
         body["item"] = frame.items[frame.iteration]
-    *_, body["round"] = rounds(situation.view.plan, situation.view.state)
+    says_all = has_item and loop.condition is None and loop.break_condition is None
+    if situation.is_read or not says_all:
+        body["round"] = [*rounds(situation.view.plan, situation.view.state)][-1]
     return body
 
 
@@ -215,7 +248,8 @@ def _available_actions(situation: Situation) -> dict[str, Json]:
 
 def _close_gap(view: View) -> Json:
     """Offer the one action that a run takes after its end (rule 31)."""
-    step = next(step.id for activity in view.plan.workflow.activities for step in activity.steps())
+    steps = (step.id for activity in view.plan.workflow.activities for step in activity.steps())
+    step = next(steps, "any")  # a workflow may consist of questions alone
     gap: dict[str, Json] = {"gap": "<number>", "summary": "<how it was closed>"}
     example: dict[str, Json] = {"artifacts": [{"kind": "wr.gaps", "resolved": [gap]}]}
     offer: dict[str, Json] = {"action": "complete_step", "step": step, "step_id": step, "output": example}
@@ -288,13 +322,15 @@ def _description(situation: Situation, move: Move) -> str:
             return "Its question shows these variables: send them without option_id, and it is asked."
         case "respond_to_checkpoint" if move.is_decided:
             return "The user has decided: pass on the option."
-        case "respond_to_checkpoint" if view.state.preferences.never_stops:
+        case "respond_to_checkpoint" if view.state.terms.preferences.never_stops:
             return "Nobody is asked in this mode: choose the option that fits best; it is recorded as a gap."
         case "respond_to_checkpoint" if move.gate is not None:
             asked = question_of(view.plan, view.state, move.gate)
             return f"Optional: {asked.text}"
+        case "respond_to_checkpoint" if situation.asked_through == "form":
+            return f"Send any of the options: {BY_FORM}"
         case "respond_to_checkpoint":
-            return "Put the checkpoint to the user and pass on the option that was chosen."
+            return "Ask the user, then send their choice."
         case "transition":
             target = workflow.activity(move.target)
             if move.variables:
@@ -302,7 +338,7 @@ def _description(situation: Situation, move: Move) -> str:
                 return f"Go on {to}. Send these variables along, null for one that stays unset."
             if target is None:
                 return "End the workflow."
-            if view.state.activity is None:
+            if view.state.visit.activity is None:
                 return f"Begin with '{target.name}'. {target.problem or target.description or ''}".strip()
             claim = f" By taking it you state that {move.condition}." if move.unset else ""
             return f"Go on to '{interpolate(target.name, situation.scope)}'.{claim}"
@@ -330,7 +366,9 @@ def _side_actions(situation: Situation) -> Iterator[Json]:
     if activity is None or view.state.finished:
         return
     step = view.awaited.step if isinstance(view.awaited, NeedStep) else None
-    skill = (step.skill if step else None) or (activity.primary_skill if situation.lists_texts else None)
+    skill = (step.skill if step else None) or (
+        activity.primary_skill if situation.is_read or situation.has_new_skill else None
+    )
     if skill and any(document.kind == "skill" and document.ref == skill for document in workflow.documents):
         yield {"action": "get_skill", "skill_id": skill, "workflow_id": workflow.id}
     resources = [document.ref for document in workflow.documents if document.kind == "resource"]
@@ -351,10 +389,10 @@ def completed(view: View) -> str:
     """Say that the run has ended, and how a gap that it left is closed later."""
     ended = f"Workflow '{view.plan.workflow.name}' is completed"
     told = outcome_text(view.plan.workflow, view.state, view.session.session_id)
-    if not view.state.gaps:
+    if not view.state.gaps.open:
         return f"{ended}. {told}"
     if not view.state.agent_resolves_gaps:
-        return f"{ended}, open gaps: {view.state.gaps}. {told} {USERS_GAPS}"
+        return f"{ended}, open gaps: {view.state.gaps.open}. {told} {USERS_GAPS}"
     return (
         f"{ended}. {told} When a gap is closed later: complete_step with any step_id and output {GAP_CLOSED}"
     )

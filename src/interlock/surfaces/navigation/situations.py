@@ -10,7 +10,8 @@ from interlock.core.run.notices import Notice, Notices
 from interlock.ledger.ledger import Ledger
 from interlock.ledger.runs.position import Position, View, tip_of
 from interlock.ledger.tokens.tokens import STATE_PREFIX, Pointer, StateError, bare, read_state
-from interlock.surfaces.call import Client, Refused
+from interlock.surfaces.call import Call, Refused
+from interlock.surfaces.elicitation import terms_of
 from interlock.surfaces.navigation.errors import of_state
 from interlock.surfaces.navigation.render import Situation
 
@@ -42,7 +43,7 @@ def run_pointer(ledger: Ledger, token: str) -> Pointer:
     return ledger.read_token(token, "st", "ses")
 
 
-def situation_at(ledger: Ledger, position: Position, client: Client) -> Situation:
+def situation_at(ledger: Ledger, position: Position, call: Call) -> Situation:
     """Return the run as it is at a position; nothing is written."""
     state, pending = settled_for_navigation(position.plan, position.state, ledger.clock())
     notices = Notices(ledger.standing(position))
@@ -54,20 +55,21 @@ def situation_at(ledger: Ledger, position: Position, client: Client) -> Situatio
         run=position.run,
         plan=position.plan,
         state=state,
+        told=position.told(state),
         awaited=pending,
         node=position.node.node,
         notices=notices,
-        answered=position.answered,
+        terms=position.terms,
     )
-    situation = situation_of(ledger, view, position.decisions, client)
+    situation = situation_of(ledger, view, position.decisions, call)
     return replace(situation, handle=position.handle, newest=newest, is_read=True)
 
 
-def situation_of(ledger: Ledger, view: View, decisions: Decisions, client: Client) -> Situation:
+def situation_of(ledger: Ledger, view: View, decisions: Decisions, call: Call) -> Situation:
     """Return a view with all that decides what is open in it."""
 
     def startable(workflow_id: str) -> bool:
         return isinstance(ledger.library.load(workflow_id), Loaded)
 
-    terms = replace(ledger.terms(view.state), forms=client.can_elicit)
+    terms = terms_of(view.terms, call)
     return Situation(view, terms, decisions, startable, now=ledger.clock())

@@ -28,8 +28,8 @@ from interlock.surfaces.arguments import (
     read_output,
 )
 from interlock.surfaces.briefs import brief_fields
-from interlock.surfaces.call import Call, Client, Elicit, Outcome, Refused, Reply, Wait
-from interlock.surfaces.elicitation import decided_with_user
+from interlock.surfaces.call import Call, Elicit, Outcome, Refused, Reply, Wait
+from interlock.surfaces.elicitation import decided_with_user, terms_of
 from interlock.surfaces.ledger_surface import LedgerSurface
 from interlock.surfaces.navigation import params as p
 from interlock.surfaces.navigation.actions import (
@@ -39,6 +39,7 @@ from interlock.surfaces.navigation.actions import (
     identity_of,
     missing_parameters,
     request_of,
+    unread_parameters,
 )
 from interlock.surfaces.navigation.errors import code_of, failure, not_found, not_loaded, of_error, words
 from interlock.surfaces.navigation.instructions import INSTRUCTIONS, PROMPTS
@@ -124,9 +125,9 @@ class NavigationSurface(LedgerSurface):
             loaded, variables, policy=NAVIGATION, parent=parent, activity=params.activity_id
         )
         view = start.view
-        where = f" at activity '{view.state.activity}'" if view.state.activity else ""
+        where = f" at activity '{view.state.visit.activity}'" if view.state.visit.activity else ""
         message = f"Started workflow '{view.plan.workflow.name}'{where}"
-        response = recorded(situation_of(self.ledger, view, {}, call.client), message)
+        response = recorded(situation_of(self.ledger, view, {}, call), message)
         traced = start.disclosed("nav_start", call.client.name, view.notices)
         self.ledger.record_start(start, response, key, traced)
         return encoded_reply(self.ledger.filled(response, start.handle, start.commit.rows.lines))
@@ -134,7 +135,7 @@ class NavigationSurface(LedgerSurface):
     @tool(read_only=True)
     def nav_situation(self, params: p.NavState, call: Call) -> Outcome:
         """Show the situation again; takes the token of any surface."""
-        position, situation = self._located(params.state, call.client)
+        position, situation = self._located(params.state, call)
         with self.ledger.store.reading() as reader:
             brief = brief_fields(self.ledger.brief(reader, position))
         body = {**response_body(situation, situation_line(situation)), "brief": brief}
@@ -143,17 +144,17 @@ class NavigationSurface(LedgerSurface):
     @tool(read_only=True)
     def nav_checkpoint(self, params: p.NavState, call: Call) -> Outcome:
         """Show the checkpoint that waits for the user."""
-        position, situation = self._located(params.state, call.client)
+        position, situation = self._located(params.state, call)
         checkpoint = open_checkpoint(situation)
         nothing = "No checkpoint is currently blocking progress"
         message = nothing if checkpoint is None else f"Checkpoint: {checkpoint['message']}"
         body = {"active": checkpoint is not None, **response_body(situation, message)}
         return encoded_reply(self.ledger.filled(msgspec.json.encode(body), situation.handle, position.lines))
 
-    def _located(self, token: str, client: Client) -> tuple[Position, Situation]:
+    def _located(self, token: str, call: Call) -> tuple[Position, Situation]:
         pointer = run_pointer(self.ledger, token)
         position = self.ledger.onward(pointer)
-        situation = situation_at(self.ledger, position, client)
+        situation = situation_at(self.ledger, position, call)
         if pointer.kind == "nav":
             # The state stays the one that its actions are recorded under, so that a repeat is known (rule 9).
             situation = replace(situation, view=replace(situation.view, node=pointer.node))
@@ -184,7 +185,7 @@ class NavigationSurface(LedgerSurface):
     def _unserved(self, state: str, reply: Reply, call: Call) -> Reply:
         """Add to an error where the run is, and the state that it stays in."""
         try:
-            _, situation = self._located(state, call.client)
+            _, situation = self._located(state, call)
         except (LedgerError, Refused):
             return reply
         body = {**response_body(situation, ""), **msgspec.json.decode(reply.text), "state": state}
@@ -195,7 +196,7 @@ class NavigationSurface(LedgerSurface):
         if isinstance(attempt, Replayed):
             return self._replayed(attempt, SENT_BEFORE)
         position = attempt.position
-        terms = self.ledger.terms(position.state)
+        terms = terms_of(position.terms, call)
         command = command_of(params, position, output, terms, attempt.now, call.client.name)
         decided = decided_with_user(self.ledger, attempt.position, command, call)
         if isinstance(decided, (Elicit, Wait)):
@@ -204,12 +205,13 @@ class NavigationSurface(LedgerSurface):
             attempt.keep(decided.kept, evolved(attempt.state, decided.kept))
             return self._refused(pointer, params, decided, call)
         view = attempt.view(decided, terms)
+        view = replace(view, notices=view.notices.plus(unread_parameters(params)))
         answer = next((event.option for event in decided.events if isinstance(event, GateResolved)), None)
         taken = replace(params, option_id=answer)
-        if position.state.open is not None and position.state.activity is None:
-            taken = replace(taken, activity_id=view.state.activity)  # as the user has chosen
+        if position.state.visit.open is not None and position.state.visit.activity is None:
+            taken = replace(taken, activity_id=view.state.visit.activity)  # as the user has chosen
         message = completed(view) if position.state.finished else done_message(taken, view)
-        situation = situation_of(self.ledger, view, {}, call.client)
+        situation = situation_of(self.ledger, view, {}, call)
         if position.loaded.branches:
             view = replace(view, notices=view.notices.plus([NEW_BRANCH]))
             left = tip_of(position.session, position.run)
@@ -245,7 +247,7 @@ class NavigationSurface(LedgerSurface):
         }
         if refusal.about.get("examples"):
             error["examples"] = refusal.about["examples"]
-        situation = situation_at(self.ledger, position, call.client)
+        situation = situation_at(self.ledger, position, call)
         body = response_body(situation, f"Action failed: {wording.message}")
         body |= {"success": False, "error": error, "state": params.state}
         return encoded_reply(self.ledger.filled(msgspec.json.encode(body), pointer.handle, position.lines))

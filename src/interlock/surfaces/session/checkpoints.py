@@ -29,13 +29,13 @@ from interlock.ledger.runs.shared_sessions import (
 from interlock.ledger.tokens.tokens import Pointer
 from interlock.surfaces.arguments import check_context
 from interlock.surfaces.call import Call, Elicit, Outcome, Reply, Wait
-from interlock.surfaces.elicitation import decided_with_user
+from interlock.surfaces.elicitation import decided_with_user, terms_of
 from interlock.surfaces.refusals import sentence
 from interlock.surfaces.session import params as p
 from interlock.surfaces.session.errors import open_now, words
 from interlock.surfaces.shared.reading_call import open_gate, presented_gate
 from interlock.surfaces.shared.replies import failure, json_reply, of_refusal, text_reply, with_warning
-from interlock.surfaces.shared.resolutions import answering, repeats, resolution
+from interlock.surfaces.shared.resolutions import answering, how_to_answer, repeats, resolution
 from interlock.surfaces.shared.session_tools import SessionTools, beside, claims_of
 from interlock.surfaces.shared.workflow_shapes import as_toon
 from interlock.surfaces.tool import tool
@@ -44,6 +44,7 @@ YIELDED = (
     "Yield the checkpoint_handle to the orchestrator in a <checkpoint_yield> block and wait; then call "
     "resume_checkpoint with your session_token. The handle only names this question: it is no session_token."
 )
+YIELDED_BEFORE = "Yield it, wait, then call resume_checkpoint."
 NEITHER = "Either checkpoint_handle or session_token must be provided. Both were omitted."
 
 
@@ -71,7 +72,7 @@ class Checkpoints:
         command = c.OpenCheckpoint(
             policy=self._tools.policy,
             now=progress.now,
-            terms=self._ledger.terms(position.state),
+            terms=terms_of(position.terms, call),
             gate=params.checkpoint_id,
             agent=progress.agent,
             iteration=params.iteration,
@@ -86,7 +87,7 @@ class Checkpoints:
             return decided
         if isinstance(decided, Refusal):
             return self._yielded_before(progress, params, decided, claims)
-        opened = decided.state.open
+        opened = decided.state.visit.open
         assert opened is not None, "a yield opens a gate"
         progress.request = _asking(opened.key, progress.agent)
         token = progress.token_slot(decided)
@@ -95,12 +96,16 @@ class Checkpoints:
             "checkpoint_id": opened.gate,
             **round_of(decided.state, opened.key),
             "checkpoint_handle": progress.slot_at_end(mark(opened)),
-            "message": YIELDED,
+            "message": YIELDED_BEFORE
+            if self._tools.sessions.deliveries.holds(position, YIELDED)
+            else YIELDED,
             "session_token": token,
         }
         notices = progress.notices(decided)
         reply = json_reply(body, token, notices)
-        return self._tools.record(progress, decided, reply, notices=notices, claims=claims)
+        answer = self._tools.record(progress, decided, reply, notices=notices, claims=claims)
+        self._tools.sessions.deliveries.sent(position, YIELDED)
+        return answer
 
     def _yielded_before(
         self,
@@ -137,15 +142,17 @@ class Checkpoints:
         reading = self._tools.reading_call(token, Calling("present_checkpoint"))
         gate, opened = open_gate(reading.position), reading.state.active
         if gate is None or opened is None or _is_another(reading.pointer, reading.state):
-            how = reading.state.abandoned
-            refusal = run_abandoned(how) if how else Refusal(Code.CHECKPOINT_NOT_ACTIVE)
+            given_up = reading.state.abandoned
+            refusal = run_abandoned(given_up) if given_up else Refusal(Code.CHECKPOINT_NOT_ACTIVE)
             return reading.answer(of_refusal(refusal, words(refusal), reading.token))
         shape = presented_gate(reading, gate)
         shape.pop("options")
         listed = _options_list(question_of(reading.position.plan, reading.state, gate))
         node = reading.position.node
         handle = self._ledger.mint("ses", reading.pointer.handle, node.node, mark(opened), node.line)
-        text, approvers = f"{as_toon(shape)}\n{listed}\ncheckpoint_handle: {handle}", reading.approvers
+        terms, approvers = terms_of(reading.position.terms, call), reading.approvers
+        how = how_to_answer(reading.position, reading.state, gate, opened.key, terms)
+        text = f"{as_toon(shape)}\n{listed}\nNext: {how}\ncheckpoint_handle: {handle}"
         if reading.pointer.is_checkpoint_handle:
             return reading.answer(text_reply(text, None, approvers))
         return reading.answer(text_reply(f"{text}\nsession_token: {reading.token}", reading.token, approvers))
@@ -167,10 +174,10 @@ class Checkpoints:
         else:
             sent = answering("", params)  # a token answers one question: a repeat is known by it
             progress.request = {**sent, "agent": progress.agent, "seen": pointer.attempt}
-        was_rewound = not pointer.is_checkpoint_handle and pointer.attempt > position.state.answered
+        was_rewound = not pointer.is_checkpoint_handle and pointer.attempt > position.state.visit.answered
         if progress.is_stale or was_rewound:
             return self._tools.refuse_stale(progress)
-        if not pointer.is_checkpoint_handle and pointer.attempt < position.state.answered:
+        if not pointer.is_checkpoint_handle and pointer.attempt < position.state.visit.answered:
             return self._answered_since(progress, params, gate)
         decided: Decided | Refusal | Elicit | Wait = Refusal(Code.CHECKPOINT_NOT_ACTIVE)
         if position.state.abandoned is not None:
@@ -183,7 +190,7 @@ class Checkpoints:
         if isinstance(decided, Refusal):
             return self._answered_before(progress, params, decided)
         answer = next(event for event in decided.events if isinstance(event, GateResolved))
-        opened = position.state.open
+        opened = position.state.visit.open
         assert opened is not None, "only an open gate is answered"
         notices = progress.notices(decided)
         handle, token = progress.slot_at_end(mark(opened)), None
@@ -251,10 +258,16 @@ class Checkpoints:
         if progress.is_stale:
             return self._tools.refuse_stale(progress)
         position = progress.position
-        command = c.ResumeWorker(self._tools.policy, progress.now, progress.agent, params.variables or {})
+        command = c.ResumeWorker(
+            self._tools.policy,
+            progress.now,
+            progress.agent,
+            params.variables or {},
+            terms=terms_of(position.terms, call),
+        )
         decided = position.decide_unasked(command)
         if isinstance(decided, Refusal):
-            before = position.state.resumed.get(progress.agent)
+            before = position.state.visit.resumed.get(progress.agent)
             if before is not None and decided.code is Code.CHECKPOINT_NOT_YIELDED:
                 progress.request = _asking(before.key, progress.agent)
                 repeated = self._tools.repeated(progress)
@@ -262,15 +275,16 @@ class Checkpoints:
                     return repeated
             progress.refuse(sentence(decided), decided.kept)
             return of_refusal(decided, words(decided), progress.token)
-        answer = position.state.yielded[progress.agent]
+        state = decided.state  # the call itself may have taken the default whose time was over
+        answer = state.visit.resumed[progress.agent]
         progress.request = _asking(answer.key, progress.agent)
         body: dict[str, Json] = {"status": "resumed", "checkpoint_id": answer.gate}
-        body |= round_of(position.state, answer.key)
+        body |= round_of(state, answer.key)
         if answer.option:
             body["resolved_option"] = answer.option
-        if (remark := position.state.remark) is not None and remark.gate == answer.gate:
+        if (remark := state.replies.remark) is not None and remark.gate == answer.gate:
             body["note"] = remark.note
-        body["message"] = "The checkpoint is answered and its effects are applied. Go on."
+        body["message"] = "Its effects are applied: go on."
         token = progress.token_slot(decided)
         notices = progress.notices(decided)
         reply = json_reply({**body, "session_token": token}, token, notices)
@@ -279,7 +293,9 @@ class Checkpoints:
 
 def _is_another(pointer: Pointer, state: RunState) -> bool:
     """Tell whether a handle was given for another question than the one that is open."""
-    return pointer.is_checkpoint_handle and (state.open is None or mark(state.open) != pointer.attempt)
+    return pointer.is_checkpoint_handle and (
+        state.visit.open is None or mark(state.visit.open) != pointer.attempt
+    )
 
 
 def _options_list(question: Question) -> str:

@@ -13,17 +13,25 @@ from interlock.core.engine.paths.exits import exits
 from interlock.core.hashing import digest_of
 from interlock.ledger.runs.shared_sessions import Calling
 from interlock.surfaces.call import Call, Outcome
-from interlock.surfaces.refusals import INBOX
+from interlock.surfaces.elicitation import terms_of
 from interlock.surfaces.session import params as p
 from interlock.surfaces.session.errors import before_leaving
 from interlock.surfaces.shared import session_params as shared
 from interlock.surfaces.shared.documents import FoundDocument
-from interlock.surfaces.shared.reading_call import ReadingCall, asked_skill, no_activity
+from interlock.surfaces.shared.reading_call import ReadingCall, asked_skill, no_activity, open_gate
+from interlock.surfaces.shared.resolutions import how_to_answer
 from interlock.surfaces.shared.session_tools import SessionTools, digest_mark
-from interlock.surfaces.shared.workflow_shapes import activity_shape, as_toon, header_shape, summary_shape
+from interlock.surfaces.shared.workflow_shapes import (
+    REPORT_STEPS,
+    activity_shape,
+    as_toon,
+    header_shape,
+    summary_shape,
+    wants_reports,
+)
 from interlock.surfaces.tool import tool
 
-UNCHANGED = "unchanged: true (you have read it; full: true sends it again)"
+UNCHANGED = "unchanged: true (full: true sends it again)"
 FENCE = "\n\n---\n\n"
 
 
@@ -38,7 +46,7 @@ class SessionReading:
         """The primary skill, then rules, variables, modes, initialActivity and activities; summary=false
         gives the whole definition.
         """
-        reading = self._unblocked(params.session_token, Calling("get_workflow"))
+        reading = self._unblocked(params.session_token, Calling("get_workflow"), call)
         workflow = reading.workflow
         shape = summary_shape if params.summary else header_shape
         text = self._tools.cached_text(reading, shape.__name__, lambda: as_toon(shape(workflow)))
@@ -60,21 +68,23 @@ class SessionReading:
     @tool(read_only=True)
     def get_activity(self, params: p.GetActivity, call: Call) -> Outcome:
         """Worker: the current activity with steps, checkpoints, loops and transitions."""
-        reading = self._unblocked(params.session_token, Calling("get_activity"))
+        reading = self._unblocked(params.session_token, Calling("get_activity"), call)
         if reading.activity is None:
             raise no_activity(reading)
         plan, activity = reading.position.plan, reading.activity
-        name, scope = (
-            f"activity {activity.id}",
-            plan.scope({**reading.state.variables, **reading.position.answered}),
-        )
+        told = reading.position.told(reading.state)
+        name, scope = f"activity {activity.id}", plan.scope(told.variables)
         idle = [gate.id for gate in ruled_out(plan, reading.state)]
         if idle:
             activity = replace(activity, items=tuple(item for item in activity.items if item.id not in idle))
             name = f"{name} without {idle}"
         definition = self._tools.cached_text(reading, name, lambda: as_toon(activity_shape(activity)))
         mark = digest_mark(digest_of(definition.encode()))  # of the definition: values do not change it
-        lines = [f"session_token: {reading.token}", f"digest: {mark}", *self._situation(reading)]
+        lines = [
+            f"session_token: {reading.token}",
+            f"digest: {mark}",
+            *self._situation(reading, call, full=params.full),
+        ]
         if reading.holds(mark, full=params.full):
             values = [f"{path}={value}" for path, value in filling(definition, scope)]
             lines += [f"values: {'; '.join(values)}"] * bool(values)
@@ -86,7 +96,7 @@ class SessionReading:
     @tool(read_only=True)
     def get_skills(self, params: p.GetActivity, call: Call) -> Outcome:
         """The workflow's primary skill."""
-        reading = self._unblocked(params.session_token, Calling("get_skills"))
+        reading = self._unblocked(params.session_token, Calling("get_skills"), call)
         header = f"scope: workflow\nsession_token: {reading.token}"
         ref = reading.workflow.primary_skill
         if ref is None:
@@ -100,7 +110,7 @@ class SessionReading:
     def get_skill(self, params: shared.GetSessionSkill, call: Call) -> Outcome:
         """The skill of a step, of the activity, or before any activity of the workflow."""
         about = {"step": params.step_id[:128]} if params.step_id else {}
-        reading = self._unblocked(params.session_token, Calling("get_skill", about))
+        reading = self._unblocked(params.session_token, Calling("get_skill", about), call)
         asked = asked_skill(reading, params)
         reading, skill = asked
         header = f"session_token: {reading.token}"
@@ -110,7 +120,9 @@ class SessionReading:
     def get_resource(self, params: p.GetResource, call: Call) -> Outcome:
         """A resource's text."""
         ref = params.resource_id
-        reading = self._unblocked(params.session_token, Calling("get_resource", {"resource": ref[:128]}))
+        reading = self._unblocked(
+            params.session_token, Calling("get_resource", {"resource": ref[:128]}), call
+        )
         resource = reading.documents.resource(ref)
         if resource is None:
             known = [document.ref for document in reading.documents.own("resource")]
@@ -118,13 +130,13 @@ class SessionReading:
             names = ", ".join(similar or known) or "none; this workflow has no resources"
             raise reading.refused("NOT_FOUND", f"Resource not found: {ref}", f"Use one of: {names}.")
         document, mark = resource.document, digest_mark(resource.document.digest)
-        header = f"session_token: {reading.token}\ndigest: {mark}"
+        named = f"resource_id: {ref}\nid: {document.id}\nversion: {document.version}"
+        header = f"{named}\nsession_token: {reading.token}\ndigest: {mark}"
         if reading.holds(mark, full=params.full):
             return reading.text_answer(f"{header}\n{UNCHANGED}")
-        named = f"resource_id: {ref}\nid: {document.id}\nversion: {document.version}"
-        return reading.text_answer(f"{named}\n{header}\n\n{resource.text}")
+        return reading.text_answer(f"{header}\n\n{resource.text}")
 
-    def _situation(self, reading: ReadingCall) -> Iterator[str]:
+    def _situation(self, reading: ReadingCall, call: Call, *, full: bool) -> Iterator[str]:
         """Yield what the file cannot say: the exits as the variables are now, answers, what is missing."""
         plan, state = reading.position.plan, reading.state
         if not state.finished:
@@ -134,29 +146,32 @@ class SessionReading:
                 for exit_ in exits(plan, state)
             )
             yield f"exits: {'; '.join(open_exits)}"
+        wants = reading.activity is not None and wants_reports(reading.activity, state)
+        if wants and not reading.holds(REPORT_STEPS, full=full):
+            yield f"report: {REPORT_STEPS}"
         yield from (f"loop: {text}" for text in rounds(plan, state))
-        answers = [f"{key}={option or 'dismissed'}" for key, option in state.answers.items()]
+        answers = [f"{key}={option or 'dismissed'}" for key, option in state.visit.answers.items()]
         if answers:
             yield f"answered: {', '.join(answers)}"
-        if missing := before_leaving(self._tools.outstanding(reading.position)):
+        if missing := before_leaving(self._tools.outstanding(reading.position, call)):
             yield f"before next_activity: {missing}"
 
-    def _unblocked(self, token: str, calling: Calling) -> ReadingCall:
+    def _unblocked(self, token: str, calling: Calling, call: Call) -> ReadingCall:
         """Open the head for a read, which is refused while a checkpoint is open (rule 15)."""
         reading = self._tools.reading_call(token, calling)
-        if reading.state.active is None:
+        opened, gate = reading.state.active, open_gate(reading.position)
+        if opened is None or gate is None:
             return reading
-        gate = reading.state.active.gate
         text = (
-            f"Blocked: Active checkpoint '{gate}' on activity '{reading.state.activity}'. "
+            f"Blocked: Active checkpoint '{gate.id}' on activity '{reading.state.visit.activity}'. "
             "All tools are gated until the checkpoint is resolved. The orchestrator must call "
             "respond_checkpoint with the checkpoint_handle to clear the gate before any other tool calls can "
             "proceed."
         )
-        next_action = "Have the checkpoint answered with respond_checkpoint."
-        if approvers := reading.approvers.messages:
-            text, next_action = " ".join((text, *approvers)), INBOX
-        raise reading.refused("DECISION_PENDING", text, next_action, {"checkpoint": gate})
+        terms = terms_of(reading.position.terms, call)
+        how = how_to_answer(reading.position, reading.state, gate, opened.key, terms)
+        text = " ".join((text, *reading.approvers.messages))
+        raise reading.refused("DECISION_PENDING", text, how, {"checkpoint": gate.id})
 
 
 def _skill_text(

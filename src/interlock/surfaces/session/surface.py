@@ -93,7 +93,7 @@ class SessionSurface(LedgerSurface):
         about: dict[str, Json] = {"workflow": params.workflow_id[:128]} if params.workflow_id else {}
         calling, workflow_id = Calling("start_session", about), params.workflow_id or META
         if params.session_token is not None:
-            joined = self.shared.join(calling, params.session_token, params.agent_id)
+            joined = self.shared.join(calling, params.session_token, params.agent_id, call)
             if joined is not None:
                 return joined
             recovered: dict[str, Json] = {"recovered": True}
@@ -121,9 +121,9 @@ class SessionSurface(LedgerSurface):
         scope = entered.progress.position.plan.scope(state.variables)
         body: dict[str, Json] = {"activity_id": activity.id, "name": interpolate(activity.name, scope)}
         if state.finished:
-            body = {"activity_id": state.left_to, **completed(entered.progress.position, state)}
-        elif state.remark is not None:
-            body["user_note"] = remark_text(state.remark)
+            body = {"activity_id": state.visit.left_to, **completed(entered.progress.position, state)}
+        elif state.replies.remark is not None:
+            body["user_note"] = remark_text(state.replies.remark)
         return self.shared.record_entry(entered, body)
 
     @tool(read_only=True)
@@ -144,7 +144,7 @@ class SessionSurface(LedgerSurface):
             }
         token = session_token(self.ledger, position.handle, position)
         body |= _parent(ancestors(self.ledger, position))
-        body["next_action"] = self.shared.next_action(position)
+        body["next_action"] = self.shared.next_action(position, call)
         standing = self.ledger.standing(position)
         return json_reply({**body, "session_token": token}, token, Notices(standing))
 
@@ -153,8 +153,8 @@ def _status(position: Position) -> dict[str, Json]:
     state, workflow = position.state, position.plan.workflow
     body: dict[str, Json] = {
         "status": status_of(position),
-        "current_activity": state.activity or "none",
-        "completed_activities": list(state.completed),
+        "current_activity": state.visit.activity or "none",
+        "completed_activities": list(state.route.completed),
         "session_id": position.session_id,
         "workflow": {"id": workflow.id, "version": workflow.version, "title": workflow.name},
     }

@@ -42,7 +42,7 @@ class ReadingCall(Struct, frozen=True):
 
     @property
     def activity(self) -> Activity | None:
-        return self.workflow.activity(self.state.activity)
+        return self.workflow.activity(self.state.visit.activity)
 
     @property
     def documents(self) -> Documents:
@@ -98,9 +98,9 @@ class ReadingCall(Struct, frozen=True):
             *self.sessions.ledger.standing(position),
             *of_abandonment(self.state),
         )
-        if position.given_in in (None, self.state.visit):
+        if position.given_in in (None, self.state.visit.number):
             return Notices(standing)
-        where = f"'{self.state.activity}'" if self.state.activity else "its beginning"
+        where = f"'{self.state.visit.activity}'" if self.state.visit.activity else "its beginning"
         text = f"The session has moved on to {where}; use the session_token of this response."
         return Notices((Notice("MOVED_ON", text), *standing))
 
@@ -137,8 +137,15 @@ def asked_skill(reading: ReadingCall, params: GetSessionSkill) -> tuple[ReadingC
 
 def no_activity(reading: ReadingCall) -> Refused:
     """Answer a call that needs an activity before one was entered."""
-    text, next_action = "No activity has been entered yet.", "Call next_activity with the initialActivity."
-    return reading.refused("NO_ACTIVITY", text, next_action)
+    workflow = reading.workflow
+    begins = f"activity_id '{workflow.initial}'"
+    if workflow.initial is None:  # independent activities: the goal decides (rule 35)
+        begins = (
+            f"the activity that fits the goal: {', '.join(activity.id for activity in workflow.activities)}"
+        )
+    return reading.refused(
+        "NO_ACTIVITY", "No activity has been entered yet.", f"Call next_activity with {begins}."
+    )
 
 
 def status_of(position: Position) -> str:
@@ -159,6 +166,6 @@ def presented_gate(reading: ReadingCall, gate: Gate) -> dict[str, Json]:
     """Return a gate with its question as the user is asked it now (rule 26)."""
     question = question_of(reading.position.plan, reading.state, gate)
     shape = gate_shape(replace(gate, name=question.name, message=question.text, options=question.options))
-    opened = reading.state.open
+    opened = reading.state.visit.open
     is_open = opened is not None and opened.gate == gate.id
     return {**shape, **(round_of(reading.state, opened.key) if opened and is_open else {})}

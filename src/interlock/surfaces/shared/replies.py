@@ -30,7 +30,8 @@ def text_reply(
 def _reply(text: str, token: str | None, notices: Notices, meta: Mapping[str, Json] | None) -> Reply:
     tokens: dict[str, Json] = {"session_token": token} if token else {}
     status = "warning" if notices.listed else "valid"
-    validation: dict[str, Json] = {"status": status, "warnings": list(notices.messages)}
+    warnings: list[Json] = [*notices.messages] if notices.listed else []
+    validation: dict[str, Json] = {"status": status, "warnings": warnings}
     return Reply(text, meta={**tokens, **(meta or {}), "validation": validation})
 
 

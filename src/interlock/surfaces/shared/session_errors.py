@@ -15,6 +15,9 @@ from interlock.ledger.runs.brief import outcome_text
 from interlock.ledger.runs.position import Position
 from interlock.surfaces.refusals import (
     AFTER_CHECKS,
+    AT_ADDRESS,
+    BY_ADDRESS,
+    BY_FORM,
     INBOX,
     MESSAGES,
     REPORT,
@@ -42,15 +45,15 @@ def completed(position: Position, state: RunState) -> dict[str, Json]:
     """Return what `next_activity` answers at the end, beside the id."""
     outcome = outcome_text(position.plan.workflow, state, position.session_id)
     body: dict[str, Json] = {"name": "Completed", "status": "completed", "outcome": outcome}
-    return {**body, "next_action": f"Nothing.{_closing(state)}"} if state.gaps else body
+    return {**body, "next_action": f"Nothing.{_closing(state)}"} if state.gaps.open else body
 
 
 def _closing(state: RunState) -> str:
     """Say how a gap is closed when the workflow is completed."""
-    if not state.gaps:
+    if not state.gaps.open:
         return ""
     if not state.agent_resolves_gaps:
-        return f" Open gaps: {state.gaps}. {USERS_GAPS}"
+        return f" Open gaps: {state.gaps.open}. {USERS_GAPS}"
     call = "next_activity with activity_id '__terminal__' and a step_manifest entry of any step with output"
     return f" When a gap is closed later: {call} {GAP_CLOSED}"
 
@@ -90,7 +93,10 @@ ACTIONS: Table = {
     ),
     Code.DECISION_PENDING: "Resolve it with respond_checkpoint first.",
     Code.GATE_UNANSWERED: ANSWER_FIRST,
-    Code.NO_ACTIVITY: "Call next_activity first.",
+    Code.NO_ACTIVITY: (
+        "Call next_activity with activity_id '{initial}'.",
+        "Call next_activity with the activity that fits the goal: {activities}.",
+    ),
     Code.ACTIVITY_NOT_FOUND: "Send one of these as activity_id: {activities}.",
     Code.ACTIVITY_NOT_COMPLETE: LIST_STEPS,
     Code.STEP_NOT_FOUND: LIST_STEPS,
@@ -110,6 +116,7 @@ ACTIONS: Table = {
         "Send less in variables: keep large data in files, and null for a name that is done with."
     ),
     Code.OUTPUT_REQUIRED: (
+        When("form", f"Send step '{{step}}' in step_manifest: {BY_FORM}"),
         When(
             "from_user",
             "Ask the user, then send the answer as an artifact of step '{step}' in step_manifest.",
@@ -119,12 +126,18 @@ ACTIONS: Table = {
         "Send what the step produces as its output in step_manifest.",
     ),
     Code.INPUT_REQUIRED: (
+        When("form", f"Send step '{{step}}' in step_manifest: {BY_FORM}"),
         When("from_user", "Ask the user, then send in variables: {shape}."),
         "Send in variables: {shape}.",
         "Send shorter lists for its loops in variables.",
     ),
     Code.LOOP_ITEMS_REQUIRED: "Send in variables: {shape}.",
     Code.ROUND_DUE: (
+        When(
+            "repeated",
+            "The output of {repeated} was sent before, in the same words, and counts for that round only. "
+            "Do the steps of this one, and say in step_manifest what came of it: {steps}.",
+        ),
         When(
             "steered",
             "Do its steps and send them in step_manifest: {steps}. "
@@ -153,6 +166,8 @@ ACTIONS: Table = {
     Code.USER_MUST_DECIDE: (
         "Respond with option_id '{decided}'.",
         When("rejected", "Do what the user says about it, then call again: the user is asked once more."),
+        When("address", AT_ADDRESS),
+        When("shows_address", f"Send step '{{step}}' in step_manifest: {BY_ADDRESS}"),
         INBOX,
     ),
 }

@@ -35,7 +35,7 @@ from interlock.ledger.tokens.tokens import Pointer
 from interlock.surfaces.arguments import InvalidArgument, check_context, correction, decoding_error
 from interlock.surfaces.briefs import brief_fields
 from interlock.surfaces.call import Call, Elicit, Outcome, Refused, Reply, Wait
-from interlock.surfaces.elicitation import decided_with_user
+from interlock.surfaces.elicitation import decided_with_user, terms_of
 from interlock.surfaces.recorded import body_of, live, replayed
 from interlock.surfaces.refusals import sentence
 from interlock.surfaces.shared import session_params as p
@@ -67,13 +67,9 @@ class Entered(Struct, frozen=True):
     decided: Decided
     notices: Notices
     claims: tuple[Claim, ...]
-
-    @property
-    def activity(self) -> Activity:
-        """The activity that the session is in now."""
-        activity = self.progress.position.plan.workflow.activity(self.decided.state.activity)
-        assert activity is not None, "a session that moved is in an activity"
-        return activity
+    activity: Activity  # that the session is in now
+    token: str  # what stands for the caller's tokens in the reply
+    trace_token: str
 
 
 class NotEntered(Struct, frozen=True):
@@ -128,12 +124,14 @@ class SessionTools:
         return self.ledger.library.listing().shadowed
 
     def bootstrap(self) -> str:
-        """Return how to work with this server: the first resource of `meta`."""
+        """Return how to work with this server: the first resource of `meta`, and what is configured."""
         loaded = self.ledger.library.load(META)
         if isinstance(loaded, Diagnostic):
             return ""
         guide = Documents.of(loaded, self.ledger.library, self.policy.name).resource("00")
-        return guide.text if guide is not None else ""
+        least = self.ledger.settings.terms.min_response_ms / 1000
+        told = [f"Answers under {least:g} seconds are refused here."] if least else []
+        return "\n\n".join([guide.text.rstrip(), *told]) if guide is not None else ""
 
     def start(
         self,
@@ -153,7 +151,7 @@ class SessionTools:
             raise Refused(failure("WORKFLOW_INVALID", located(loaded), f"{loaded.next_action}."))
         warned = (Notice("RECOVERED", warning),) if warning else ()
         start = self.ledger.start(loaded, {}, policy=self.policy, parent=parent, agent=agent)
-        token = slot("ses", start.view.node, start.view.state.answered)
+        token = slot("ses", start.view.node, start.view.state.visit.answered)
         notices = Notices(warned).plus(start.view.notices.listed)
         answer = body_of(_session_reply(loaded.workflow, token, flags or {}, notices))
         traced = calling.traced(agent, start.view.state, self.ledger.clock(), notices=notices)
@@ -167,7 +165,7 @@ class SessionTools:
         wanted = query if query is not None else token or ""
         return json_reply(found_fields(self.ledger, wanted, "st", "session_token", next_action), None)
 
-    def join(self, calling: Calling, token: str, agent: str | None) -> Reply | None:
+    def join(self, calling: Calling, token: str, agent: str | None, call: Call) -> Reply | None:
         """Join the session that a token leads to; None where it leads nowhere (rule 6)."""
         joined = self.sessions.join(token, agent, calling)
         if joined is None:
@@ -178,21 +176,21 @@ class SessionTools:
             flags["message"] = f"Joined as {joined.agent}."
         with self.ledger.store.reading() as reader:
             flags |= brief_fields(self.ledger.brief(reader, position))
-        flags["current_activity"] = position.state.activity or "none"
-        flags["next_action"] = self.next_action(position)
+        flags["current_activity"] = position.state.visit.activity or "none"
+        flags["next_action"] = self.next_action(position, call)
         token = session_token(self.ledger, joined.handle, position)
         return _session_reply(position.plan.workflow, token, flags, joined.notices)
 
-    def next_action(self, position: Position) -> str:
+    def next_action(self, position: Position, call: Call) -> str:
         """Say what an agent that takes up the session here does next."""
-        return self._next_action(position, self.outstanding(position))
+        return self._next_action(position, self.outstanding(position, call))
 
-    def outstanding(self, position: Position) -> tuple[Refusal, ...]:
+    def outstanding(self, position: Position, call: Call) -> tuple[Refusal, ...]:
         """Return what keeps the session in its activity now."""
         state = position.state
-        if state.activity is None or state.finished:
+        if state.visit.activity is None or state.finished:
             return ()
-        terms = self.ledger.terms(state)
+        terms = terms_of(position.terms, call)
         leaving = EnterActivity(self.policy, self.ledger.clock(), terms, "", decisions=position.decisions)
         return outstanding(position.plan, state, leaving)
 
@@ -234,13 +232,10 @@ class SessionTools:
     def refuse_stale(self, progress: SessionCall) -> Reply:
         """Refuse a progress call with the token of another visit, and name the current one (rule 13)."""
         progress.refuse("stale token")
-        position = progress.position
-        where = f"activity '{position.state.activity}'" if position.state.activity else "its beginning"
+        activity = progress.state.visit.activity
+        where = f"activity '{activity}'" if activity else "its beginning"
         text = f"This token is of another position; the session is now in {where}."
-        about: dict[str, Json] = {
-            "current_activity": position.state.activity,
-            "status": status_of(position),
-        }
+        about: dict[str, Json] = {"current_activity": activity, "status": status_of(progress.position)}
         next_action = "Go on from there with the session_token of this answer."
         return failure("STALE_TOKEN", text, next_action, about, progress.token)
 
@@ -248,7 +243,10 @@ class SessionTools:
         self, params: p.NextActivity, call: Call
     ) -> Entered | NotEntered | Reply | Elicit | Wait:
         """Decide `next_activity`; a repeated call returns its recorded reply, and nothing is recorded yet."""
-        calling = Calling("next_activity", {"target": params.activity_id})
+        about: dict[str, Json] = {"target": params.activity_id[:128]}
+        if params.transition_condition:
+            about["condition"] = params.transition_condition[:256]
+        calling = Calling("next_activity", about)
         progress = self.progress_call(params.session_token, calling, params.variables)
         progress.unread = call.unread
         claims = claims_of(params.step_manifest)
@@ -256,9 +254,9 @@ class SessionTools:
         progress.beside = beside(params, "session_token", "activity_id", "abandon")
         if params.abandon is not None:
             return self._abandon(progress, params, params.abandon, claims, call.client.name)
-        has_ended = state.finished and state.abandoned is None
+        has_ended = state.status not in ("in_progress", "abandoned")
         progress.exact = has_ended and any(resolves_gaps(claim.output) for claim in claims)
-        if progress.given_in == state.visit - (not has_ended):
+        if progress.given_in == state.visit.number - (not has_ended):
             repeated = self.repeated(progress)
             if repeated is not None:
                 return repeated
@@ -268,7 +266,7 @@ class SessionTools:
         command = EnterActivity(
             policy=self.policy,
             now=progress.now,
-            terms=self.ledger.terms(position.state),
+            terms=terms_of(position.terms, call),
             target=params.activity_id,
             claims=claims,
             claimed_condition=params.transition_condition,
@@ -282,14 +280,17 @@ class SessionTools:
         if isinstance(decided, Refusal):
             progress.refuse(sentence(decided), decided.kept, claims)
             return NotEntered(progress, decided)
-        notices = progress.notices(decided)
-        if not state.finished:
+        notices, token = progress.notices(decided), progress.token_slot(decided)
+        trace_token = slot("trc", *progress.trace_range)
+        if state.status == "in_progress":
             manifests = (
                 *validation.step_manifest(position, params.step_manifest),
                 *validation.activity_manifest(position.plan.workflow, params.activity_manifest),
             )
             notices = Notices(tuple(Notice("MANIFEST", text) for text in manifests)).plus(notices.listed)
-        return Entered(progress, decided, notices, claims)
+        activity = position.plan.workflow.activity(decided.state.visit.activity)
+        assert activity is not None, "a session that moved is in an activity"
+        return Entered(progress, decided, notices, claims, activity, token, trace_token)
 
     def _abandon(
         self,
@@ -325,8 +326,8 @@ class SessionTools:
 
     def record_entry(self, entered: Entered, body: Mapping[str, Json]) -> Reply:
         """Record an entry with its reply, and return the reply with the caller's tokens."""
-        progress, token = entered.progress, entered.progress.token_slot(entered.decided)
-        meta: dict[str, Json] = {"trace_token": slot("trc", *progress.trace_range)}
+        progress, token = entered.progress, entered.token
+        meta: dict[str, Json] = {"trace_token": entered.trace_token}
         reply = json_reply({**body, "session_token": token}, token, entered.notices, meta)
         return self.record(
             progress,
@@ -350,7 +351,7 @@ class SessionTools:
         command = ResolveCheckpoint(
             policy=self.policy,
             now=progress.now,
-            terms=self.ledger.terms(position.state),
+            terms=terms_of(position.terms, call),
             channel="agent",
             gate=gate.id if gate is not None else gate_id,
             option=params.option_id,

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from interlock.core.definition.condition_uses import exit_conditions
 from interlock.core.definition.conditions import describe, holds
 from interlock.core.definition.workflow import Step, Workflow
 from interlock.core.run.output import Output
@@ -20,12 +21,12 @@ MOST_NAMED = 50
 
 def step_manifest(position: Position, manifest: Sequence[StepDone] | None) -> Iterator[str]:
     """Compare the steps that are claimed with those of the activity that is left."""
-    activity = position.plan.workflow.activity(position.state.activity)
+    activity = position.plan.workflow.activity(position.state.visit.activity)
     if activity is None:
         return
     state, steps = position.state, {step.id for step in activity.steps()}
     claimed = {step.step_id: None for step in manifest or ()}
-    scope, done = position.plan.scope(state.variables), set(state.done)
+    scope, done = position.plan.scope(state.variables), set(state.visit.done)
     outside_loops = (item for item in activity.items if isinstance(item, Step))
     due = {
         step.id: None
@@ -34,13 +35,13 @@ def step_manifest(position: Position, manifest: Sequence[StepDone] | None) -> It
     }  # a step that is done was due when its condition held
     missing = [step for step in due if step not in claimed and not state.has_report(step)]
     if not manifest:
-        if (steps and not any(map(state.has_report, steps))) or (missing and not state.exit_to):
+        if (steps and not any(map(state.has_report, steps))) or (missing and not state.visit.exit_to):
             yield (
                 f"No step_manifest provided for previous activity '{activity.id}'. "
                 "Include a manifest to enable step completion validation."
             )
         return
-    if missing and not state.exit_to:
+    if missing and not state.visit.exit_to:
         yield f"Missing steps in manifest: [{', '.join(missing)}]"
     unexpected = [step for step in claimed if step not in steps]
     if unexpected:
@@ -81,10 +82,7 @@ def activity_manifest(workflow: Workflow, manifest: Sequence[ActivityDone] | Non
         yield "Empty activity_manifest provided. Omit the parameter if no activities have been completed."
     conditions = set[str]()
     for activity in workflow.activities:
-        branches = [branch for decision in activity.decisions for branch in decision.branches]
-        declared = [transition.condition for transition in activity.transitions]
-        declared += [branch.condition for branch in branches]
-        conditions.update(describe(condition) for condition in declared if condition is not None)
+        conditions.update(describe(use.condition) for use in exit_conditions(activity))
     for done in manifest:
         if workflow.activity(done.activity_id) is None:
             yield f"Activity manifest references unknown activity '{done.activity_id}'"

@@ -26,6 +26,7 @@ from interlock.core.definition.workflow import (
     Workflow,
     walk,
 )
+from interlock.core.run.state import RunState
 from interlock.core.values import Json
 
 Shape = dict[str, Json]
@@ -38,6 +39,15 @@ def as_toon(shape: Mapping[str, Json]) -> str:
 
     text: str = toon_format.encode(dict(shape))
     return text
+
+
+REPORT_STEPS = "step_manifest of next_activity: each step done, output: what came of the step"
+
+
+def wants_reports(activity: Activity, state: RunState) -> bool:
+    """Say whether something is still to be written down about a step (rule 31)."""
+    wanting = (step.id for step in activity.steps() if step.required and step.wants_notes)
+    return not all(map(state.has_report, wanting))
 
 
 def activity_shape(activity: Activity) -> Shape:

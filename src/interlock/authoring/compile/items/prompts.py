@@ -155,7 +155,9 @@ def delegations(step: StepSource, at: SourceLocation, report: Report) -> list[Fr
         if condition is None:
             always.append(_delegated(delegation))
         else:
-            sometimes.append(Fragment(f"- {_delegated(delegation)}", condition))
+            sometimes.append(
+                Fragment(f"- {_delegated(delegation)}", condition, name=f"`{delegation.workflow_id}`")
+            )
     heading = "Do these in parallel, each on its own where you can delegate"
     synthesis = Fragment(_in_lines(SYNTHESIS, step.synthesis) or f"{SYNTHESIS}.")
     return [Fragment(bullets(heading, always) or f"{heading}:"), *sometimes, synthesis]

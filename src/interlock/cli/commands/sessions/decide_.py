@@ -11,10 +11,15 @@ from interlock.cli.interactive import choose, require_pin, require_terminal
 from interlock.cli.options import owner_option, session_argument, with_ledger
 from interlock.cli.references import owned_session
 from interlock.cli.screen import CHECK_FAILED, CONFLICT, USAGE, inform, line_of, say, stop
-from interlock.ledger.decisions.inbox import WaitingQuestion, decide_question, located_questions, what_follows
+from interlock.ledger.decisions.inbox import (
+    LocatedQuestion,
+    WaitingQuestion,
+    decide_located,
+    located_questions,
+    what_follows,
+)
 from interlock.ledger.decisions.substance import substance_of
 from interlock.ledger.ledger import Ledger
-from interlock.ledger.runs.position import Position
 
 TOKEN = "INTERLOCK_TOKEN"
 REMARK = "A remark for the agent (Enter for none)"
@@ -47,14 +52,15 @@ def command(
     wanted = run or (ref if ref.startswith("run_") else "")
     begins = f"run_{wanted.removeprefix('run_')}"
     waiting = [
-        (position, question)
-        for position, question in located_questions(ledger, session)
-        if question.run_id.startswith(begins)
-        and gate in (None, question.id)
-        and node in (None, question.node)
+        located
+        for located in located_questions(ledger, session)
+        if located.question.run_id.startswith(begins)
+        and gate in (None, located.question.id)
+        and node in (None, located.question.node)
     ]
-    position, question = _only(ledger, waiting, ref)
-    show_question(question, substance_of(ledger, position, question))
+    located = _only(ledger, waiting, ref)
+    question = located.question
+    show_question(question, substance_of(ledger, *located))
     answer = _answer(question, option)
     if option is None and not note:
         note = str(click.prompt(REMARK, default="", show_default=False, err=True))
@@ -62,9 +68,9 @@ def command(
         require_pin(ledger)
     else:
         ledger = ledger.of(ledger.owner, _identified(ledger, approver))
-    is_decided = decide_question(ledger, question, answer, note)
+    follows = what_follows(decide_located(ledger, located, answer, note, "cli"))
     say(f"{question.id}: {line_of(answer)}")
-    inform(f"Recorded. {what_follows(is_decided)}")
+    inform(f"Recorded. {follows}")
 
 
 def _identified(ledger: Ledger, name: str) -> str:
@@ -76,9 +82,7 @@ def _identified(ledger: Ledger, name: str) -> str:
     return name
 
 
-def _only(
-    ledger: Ledger, waiting: list[tuple[Position, WaitingQuestion]], ref: str
-) -> tuple[Position, WaitingQuestion]:
+def _only(ledger: Ledger, waiting: list[LocatedQuestion], ref: str) -> LocatedQuestion:
     """Return the question that is meant; if there are several, list them and end the command."""
     if not waiting:
         stop(CONFLICT, f"No decision is waiting in session {ref}. See `interlock inbox`.")

@@ -12,7 +12,7 @@ from interlock.cli.options import json_option, owner_option, session_argument, w
 from interlock.cli.references import owned_session
 from interlock.cli.screen import NOT_FOUND, USAGE, fit, line_of, print_json, say, stop, width
 from interlock.core.run.state import KnownGap
-from interlock.ledger.decisions.gaps import resolve_gap, run_at_tip
+from interlock.ledger.decisions.gaps import resolve_gap
 from interlock.ledger.ledger import Ledger
 from interlock.store.protocol import RunRow
 
@@ -49,8 +49,8 @@ def command(
         runs = [run for run in reader.runs(session.session_id) if wanted is None or run.run_id == wanted]
     listed: list[tuple[RunRow, tuple[KnownGap, ...]]] = []
     for run in runs:
-        position = run_at_tip(ledger, session, run.run)
-        listed += [(run, position.state.gap_list)] if position.state.gap_list else []
+        position = ledger.at_tip(session.session_id, run.run)
+        listed += [(run, position.state.gaps.newest)] if position.state.gaps.newest else []
     if not listed:
         stop(NOT_FOUND, f"Session {ref} has no gaps{' in that run' if wanted else ''}.")
     run, gaps = listed[-1]
@@ -58,7 +58,7 @@ def command(
         require_pin(ledger)
         note = note or "accepted by the user"
         position = resolve_gap(ledger, session.session_id, run.run, number, note, "cli")
-        gaps = position.state.gap_list
+        gaps = position.state.gaps.newest
     if as_json:
         named = {"sessionId": session.session_id, "runId": run.run_id}
         print_json({**named, "gaps": msgspec.to_builtins(gaps)})

@@ -31,7 +31,7 @@ def command(ledger: Ledger, ref: str, node: int | None, owner: str, as_json: boo
         paragraphs.append(f"Workflow {notes.workflow_id}, session {notes.session_id}.")
     paragraphs += notes.session
     for entry in notes.entries:
-        paragraphs += (f"## {entry.step}", entry.notes)
+        paragraphs += (f"## {entry.step}", entry.notes) if entry.step else (entry.notes,)
     if notes.gap_list:
         paragraphs += ("## Gaps", "\n".join(f"- {line_of(gap.text)}" for gap in notes.gap_list))
     if not notes.entries and not notes.session:

@@ -17,8 +17,7 @@ from interlock.cli.options import with_ledger, workflow_argument
 from interlock.cli.references import workflow_of
 from interlock.cli.screen import block_of, inform, line_of, markdown, paint, paragraph, say
 from interlock.core.definition.program import confirmation
-from interlock.core.run.commands import AcknowledgeStep, Decision
-from interlock.core.run.due_checks import CheckResult, DueCheck
+from interlock.core.run.commands import AcknowledgeStep, CheckResult, Decision, DueCheck
 from interlock.core.run.outcomes import Ask, NeedAnswer, NeedInput, NeedStep, Refusal, RunChecks
 from interlock.core.run.output import Output
 from interlock.core.run.questions import Question
@@ -104,7 +103,7 @@ def _play(run: PlayedRun) -> None:
             f"The run was {line_of(given_up.text)}. See: interlock tree {ref_of(run.view.session.session_id)}"
         )
         return
-    gaps = f", open gaps: {run.view.state.gaps}" if run.view.state.gaps else ""
+    gaps = f", open gaps: {run.view.state.gaps.open}" if run.view.state.gaps.open else ""
     say(f"{paint('Complete', 'good')}{gaps}. See: interlock tree {ref_of(run.view.session.session_id)}")
 
 
@@ -220,11 +219,10 @@ class PlayedRun:
         command = AcknowledgeStep(
             policy=EXECUTION,
             now=attempt.now,
-            terms=self.ledger.terms(position.state),
+            terms=replace(position.terms, asks_by="cli"),
             output=turn.output,
             variables={**position.kept, **turn.variables},
             decisions=position.decisions,
-            asks_by="cli",
             client=CLIENT,
         )
         decided = attempt.position.decide(command)

@@ -61,6 +61,7 @@ def _items(items: tuple[Item, ...], indent: str) -> Iterator[str]:
         match item:
             case Step():
                 note = " (conditional)" if item.condition is not None else ""
+                note += "".join(f" ({stop})" for stop in item.asks)
                 note += f" (by its text sets {', '.join(item.inferred)})" if item.inferred else ""
                 yield f"{indent}• {item.id}  {line_of(item.title)}{note}"
             case Gate():

@@ -8,6 +8,7 @@ from typing import Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
+from interlock.core.definition.condition_uses import exit_conditions
 from interlock.core.definition.conditions import (
     Condition,
     Not,
@@ -32,6 +33,7 @@ from interlock.core.definition.workflow import (
     Workflow,
     walk,
 )
+from interlock.core.run.keys import item_of
 from interlock.core.run.outcomes import Exit
 from interlock.core.run.state import RunState
 from interlock.core.values import merged
@@ -123,8 +125,8 @@ def chosen_exit(plan: Plan, state: RunState) -> ChosenExit | None:
 
 def _chosen(plan: Plan, activity: Activity, state: RunState) -> ChosenExit | None:
     workflow = plan.workflow
-    if state.exit_to is not None and workflow.has_target(state.exit_to):
-        return ChosenExit(state.exit_to, "option")
+    if state.visit.exit_to is not None and workflow.has_target(state.visit.exit_to):
+        return ChosenExit(state.visit.exit_to, "option")
     scope = plan.scope(state.variables)
     for decision in activity.decisions:
         true = [
@@ -162,7 +164,7 @@ def unset_before(plan: Plan, state: RunState) -> tuple[str, ...]:
     activity, scope = plan.workflow.activity(state.activity), plan.scope(state.variables)
     assert activity is not None
     passed: list[str] = []
-    for exit_ in _flow_exits(plan.workflow, activity) if state.exit_to is None else ():
+    for exit_ in _flow_exits(plan.workflow, activity) if state.visit.exit_to is None else ():
         if exit_.condition is not None and holds(exit_.condition, scope, unknown=False):
             break
         passed += unset_in(exit_.condition, scope)
@@ -235,7 +237,7 @@ def _targets_past(
 def skipped_now(plan: Plan, state: RunState) -> set[str]:
     """Return the activities that options and active modes have ruled out."""
     scope = plan.scope(state.variables)
-    skipped = set(state.skipped)
+    skipped = set(state.route.skipped)
     for mode in plan.workflow.modes:
         if scope.value(mode.activation_variable) is True:
             skipped.update(mode.skip_activities)
@@ -312,16 +314,18 @@ def _gate_that_opens(plan: Plan, state: RunState, condition: Condition, names: S
 def deciding_gate(plan: Plan, state: RunState) -> str:
     """Name the gate whose answer has chosen the exit; empty if none has."""
     activity = plan.workflow.activity(state.activity)
-    if state.exit_to is None or activity is None:
+    if state.visit.exit_to is None or activity is None:
         return ""
-    answers = {key.rpartition("::")[2]: option for key, option in state.answers.items()}
+    answers = {item_of(key): option for key, option in state.visit.answers.items()}
     chosen = ((gate.id, gate.option(answers.get(gate.id, ""))) for gate in activity.gates())
-    return next((id for id, option in chosen if option and option.effect.transition_to == state.exit_to), "")
+    return next(
+        (id for id, option in chosen if option and option.effect.transition_to == state.visit.exit_to), ""
+    )
 
 
 def is_chosen(state: RunState, gate: Gate, option: Option) -> bool:
     """Say whether the option was the last answer to the gate."""
-    answer = state.chosen.get(gate.id)
+    answer = state.replies.chosen.get(gate.id)
     return answer is not None and answer.option == option.id
 
 
@@ -329,8 +333,6 @@ def deciding_variables(plan: Plan, state: RunState) -> tuple[str, ...]:
     """Name the variables that would decide the exit, unset ones first."""
     activity = plan.workflow.activity(state.activity)
     assert activity is not None
-    conditions = [branch.condition for decision in activity.decisions for branch in decision.branches]
-    conditions += [transition.condition for transition in activity.transitions]
-    names = dict.fromkeys(name for condition in conditions for name in variables_of(condition))
+    names = dict.fromkeys(name for use in exit_conditions(activity) for name in variables_of(use.condition))
     scope = plan.scope(state.variables)
     return tuple(sorted(names, key=scope.is_set))

@@ -7,7 +7,6 @@ from collections.abc import Collection, Iterator, Sequence
 from typing import Literal, assert_never
 
 from msgspec import Struct
-from msgspec.structs import replace
 
 from interlock.core.definition.conditions import is_known_false
 from interlock.core.definition.program import (
@@ -19,9 +18,11 @@ from interlock.core.definition.program import (
     Op,
     Plan,
     RepeatLoop,
+    loop_key,
 )
 from interlock.core.definition.workflow import TERMINAL
 from interlock.core.engine.paths.exits import exits, is_chosen, past_skipped
+from interlock.core.run.keys import item_of
 from interlock.core.run.state import RunState
 
 
@@ -47,7 +48,7 @@ def left_out(plan: Plan, state: RunState, target: str) -> LeftOut | None:
     Going back along the run's own path leaves nothing out.
     """
     goal = _node(plan, target)
-    if goal in (*state.path, state.activity):
+    if goal in (*state.route.path, state.activity):
         return None
     for start in dict.fromkeys((state.activity, plan.workflow.initial)):
         if start is None or start == goal:
@@ -63,7 +64,7 @@ def left_out(plan: Plan, state: RunState, target: str) -> LeftOut | None:
 def activities_left_out(plan: Plan, state: RunState, target: str) -> list[str]:
     """Name the required activities that every declared path to the target passes, and a jump does not."""
     goal = _node(plan, target)
-    if goal in (*state.path, state.activity):
+    if goal in (*state.route.path, state.activity):
         return []
     for start in dict.fromkeys((state.activity, plan.workflow.initial)):
         if start is None or start == goal:
@@ -80,7 +81,7 @@ def _is_left_out(
 ) -> bool:
     """Say whether an activity is required, was not done, and cannot be avoided between two others."""
     activity = plan.workflow.activity(name)
-    if activity is None or not activity.required or name in state.path:
+    if activity is None or not activity.required or name in state.route.path:
         return False
     around = [link for link in links if name not in (link.source, link.to)]
     return name == start or not _between(start, goal, around)
@@ -92,7 +93,7 @@ def gone_back_before(plan: Plan, state: RunState, target: str) -> str:
     What came after it is then asked anew, as if the run had begun with the target.
     """
     assert state.activity is not None
-    path, goal = (*state.path, state.activity), _node(plan, target)
+    path, goal = (*state.route.path, state.activity), _node(plan, target)
     if goal in path or (path[0] == plan.workflow.initial and _leads(plan, state, state.activity, goal)):
         return ""
     return next((earlier for earlier in path if _leads(plan, state, goal, earlier)), "")
@@ -101,16 +102,16 @@ def gone_back_before(plan: Plan, state: RunState, target: str) -> str:
 def left_unanswered(plan: Plan, state: RunState) -> tuple[str, ...]:
     """Name what the activity requires and what leaving it now leaves out."""
     assert state.activity is not None
-    waived = [key.rpartition("::")[2] for key in state.waived]
-    if state.next_key == END:
+    waived = [item_of(key) for key in state.visit.waived]
+    if state.visit.next_key == END:
         return tuple(dict.fromkeys(waived))
     # a loop that is left has rounds in which nothing was asked
-    first = f"loop:{state.frames[0].loop}" if state.frames else state.next_key
+    first = loop_key(state.visit.frames[0].loop) if state.visit.frames else state.visit.next_key
     ahead = itertools.dropwhile(lambda op: op.key != first, plan.program(state.activity).ops.values())
     ids = [
         _id(op)
         for op in ahead
-        if _requires(plan, state, op) and (state.frames or _id(op) not in state.answers)
+        if _requires(plan, state, op) and (state.visit.frames or _id(op) not in state.visit.answers)
     ]
     return tuple(dict.fromkeys([*waived, *ids]))
 
@@ -130,7 +131,7 @@ def _required(plan: Plan, state: RunState, name: str) -> Iterator[LeftOut]:
     if activity is None or not activity.required or name == state.activity:
         return
     for op in plan.program(name).ops.values():
-        answered = name in state.path and _id(op) not in state.unanswered.get(name, ())
+        answered = name in state.route.path and _id(op) not in state.route.unanswered.get(name, ())
         if not answered and _requires(plan, state, op):
             yield LeftOut(name, _id(op), "step" if isinstance(op, DoStep) else "gate")
 
@@ -205,13 +206,13 @@ def _links(plan: Plan, state: RunState, name: str) -> Iterator[_Link]:
     if activity is None:
         return
     is_here = name == state.activity
-    for exit_ in exits(plan, replace(state, activity=name, exit_to=state.exit_to if is_here else None)):
+    for exit_ in exits(plan, state if is_here else state.within(activity=name, exit_to=None)):
         yield _Link(name, _node(plan, exit_.to), exit_.closed_by)
     for gate in activity.gates():
         for option in gate.options:
             if (target := option.effect.transition_to) is None or not plan.workflow.has_target(target):
                 continue
-            chosen = (is_here or name in state.path) and is_chosen(state, gate, option)
+            chosen = (is_here or name in state.route.path) and is_chosen(state, gate, option)
             to = _node(plan, past_skipped(plan, state, target))
             yield _Link(name, to, "" if chosen else gate.id)
 

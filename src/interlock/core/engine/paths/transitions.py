@@ -7,17 +7,17 @@ from typing import Literal
 from msgspec.structs import replace
 
 from interlock.core.definition.conditions import describe
-from interlock.core.definition.program import Plan
+from interlock.core.definition.program import Plan, entrance_gate
 from interlock.core.engine.acknowledge import input_required, resolve_late, without_input
-from interlock.core.engine.claims import Outlook, Walk, gate_open, take_with_claims
-from interlock.core.engine.decisions import counts, resolved, undecided_gap
+from interlock.core.engine.claims import Outlook, Walk, gate_open, no_activity, take_with_claims
+from interlock.core.engine.decisions import counts, undecided_gap
 from interlock.core.engine.draft import Draft
-from interlock.core.engine.gates import entrance_gate, question_of
 from interlock.core.engine.paths.exits import ChosenExit, chosen_exit, exits
 from interlock.core.engine.paths.jumps import activities_left_out, left_out
 from interlock.core.engine.settle import arrived, awaited, consequences, entered, lacks_unset, left
 from interlock.core.run import events as e
 from interlock.core.run.commands import Decision, EnterActivity
+from interlock.core.run.keys import item_of
 from interlock.core.run.outcomes import (
     Code,
     Decided,
@@ -78,17 +78,19 @@ def _entered(draft: Draft, command: EnterActivity) -> Refusal | None:
 def _claim(draft: Draft, command: EnterActivity) -> Refusal | None:
     """Claim the rest of the activity and take the exit that the agent names."""
     walk, arrival = Walk(draft, command), None
-    decided, astray = draft.state.exit_to, _other_exit(draft, command.target)
+    decided, astray = draft.state.visit.exit_to, _other_exit(draft, command.target)
     while arrival is None or astray:  # never-stop mode may decide an exit on the way
         if astray:  # only the exit that was decided waives steps and gates that remain (rule 23)
-            decided, draft.state = draft.state.exit_to, replace(draft.state, exit_to=None)
+            decided, draft.state = draft.state.visit.exit_to, draft.state.within(exit_to=None)
         arrival = walk.go()
         if isinstance(arrival, Refusal):
+            walk.report_late()
             about = {**arrival.about, "decided_exit": astray} if astray else arrival.about
             return replace(arrival, about=about)
         astray = _other_exit(draft, command.target)
     assert not isinstance(arrival, (NeedAnswer, Done)), "a walk without a gate to reach ends at the exits"
-    draft.state = replace(draft.state, exit_to=draft.state.exit_to or decided)
+    draft.state = draft.state.within(exit_to=draft.state.visit.exit_to or decided)
+    _record_silence(draft, command)
     listed = exits(draft.plan, draft.state)
     named = _matching(draft, listed, command.target)
     if named is None or not named.open:
@@ -98,9 +100,26 @@ def _claim(draft: Draft, command: EnterActivity) -> Refusal | None:
     return None
 
 
+def _record_silence(draft: Draft, command: EnterActivity) -> None:
+    """Record that nothing was written down about steps of the activity that is left (rule 31)."""
+    activity = draft.plan.workflow.activity(draft.state.activity)
+    assert activity is not None, "only an activity that was entered is left"
+    told = {claim.step for claim in command.claims if claim.output.has_content}
+    wanting = (step.id for step in activity.steps() if step.required and step.wants_notes)
+    silent = [
+        step
+        for step in wanting
+        if step in draft.state.visit.unreported and step not in told and not draft.state.has_report(step)
+    ]
+    if silent:
+        named = ", ".join(f"'{step}'" for step in silent)
+        text = f"Nothing was written down about {named} of activity '{activity.id}'."
+        draft.record(e.GapRecorded("warning", "unexpected", "no_notes", text, activity.id))
+
+
 def _other_exit(draft: Draft, target: str) -> str:
     """Name the exit that an answer has decided, if it is not the target; empty otherwise."""
-    if draft.state.exit_to is None:
+    if draft.state.visit.exit_to is None:
         return ""
     chosen = chosen_exit(draft.plan, draft.state)
     is_target = chosen is None or _matching(draft, (Exit(chosen.to, open=True),), target) is not None
@@ -126,7 +145,7 @@ def _leave_out(draft: Draft, command: EnterActivity, listed: tuple[Exit, ...]) -
             names = ", ".join(f"'{name}'" for name in omitted)
             text = f"Required activities were left out on the way to '{target}': {names}."
             draft.record(e.GapRecorded("warning", "unexpected", "jump", text, target))
-        elif advisory and target not in (*state.path, state.activity):
+        elif advisory and target not in (*state.route.path, state.activity):
             text = f"Activity '{target}' was entered, to which no open exit leads."
             draft.record(e.GapRecorded("warning", "unexpected", "jump", text, target))
         return None
@@ -143,8 +162,8 @@ def _leave_out(draft: Draft, command: EnterActivity, listed: tuple[Exit, ...]) -
 def _begin(draft: Draft, command: EnterActivity) -> Refusal | None:
     initial, target = draft.plan.workflow.initial, command.target
     if draft.plan.workflow.is_end(target):
-        return Refusal(Code.NO_ACTIVITY)
-    if draft.state.open is not None:
+        return no_activity(draft.plan)
+    if draft.state.visit.open is not None:
         return _chosen(draft, command)
     if initial is not None and target != initial:
         refusal = _leave_out(draft, command, (Exit(initial, open=True),))
@@ -163,7 +182,8 @@ def _begin(draft: Draft, command: EnterActivity) -> Refusal | None:
 def _chosen(draft: Draft, command: EnterActivity) -> Refusal | None:
     """Answer the question which activity to begin with, which another surface has put (rules 34 and 35)."""
     gate, state = entrance_gate(draft.plan.workflow), draft.state
-    question = question_of(draft.plan, state, gate)
+    need = NeedAnswer(gate.id, gate, draft.now)
+    question = draft.question(need)
     decided = command.decisions.get(question.digest)
     if decided is not None and decided.channel != "elicitation" and decided.option != command.target:
         about = {"checkpoint": gate.id, "decided": decided.option, "first": decided.option}
@@ -172,8 +192,8 @@ def _chosen(draft: Draft, command: EnterActivity) -> Refusal | None:
     if not counts(decision, state, gate.id, command.terms):
         unanswered = (Unanswered(gate.id, question),)
         return Refusal(Code.USER_MUST_DECIDE, {"checkpoint": gate.id}, unanswered=unanswered)
-    answer = resolved(draft.plan, state, gate, gate.id, decision, draft.now)
-    draft.record(answer, *undecided_gap(state, answer, None))
+    answer = draft.resolved(need, decision)
+    draft.record(answer, *undecided_gap(state, answer))
     draft.record(entered(draft.plan, draft.state, decision.option, draft.now))
     return None
 
@@ -184,7 +204,7 @@ def _take(draft: Draft, command: EnterActivity) -> Refusal | None:
     while lacks_unset(pending) and draft.state.preferences.never_stops:
         draft.record(*without_input(draft, pending))
         pending = draft.skip_optional()
-    if draft.state.open is not None:
+    if draft.state.visit.open is not None:
         return gate_open(draft.plan, draft.state, {"target": target}, command.terms)
     if lacks_unset(pending):
         return input_required(pending)
@@ -214,6 +234,7 @@ def _matching(draft: Draft, listed: tuple[Exit, ...], target: str) -> Exit | Non
 def _cross(draft: Draft, target: str, *, via: Literal["claim", "transition", "jump", "gap"]) -> None:
     """Record leaving the activity for the target without the children that still run, and arriving there."""
     draft.abandon_children()
+    _notice_unstarted(draft)
     plan, state = draft.plan, draft.state
     expected = chosen_exit(plan, state)
     if expected is not None and expected.to == target:
@@ -225,18 +246,34 @@ def _cross(draft: Draft, target: str, *, via: Literal["claim", "transition", "ju
     draft.record(arrived(plan, draft.state, draft.now, jumped=via == "jump"))
 
 
+def _notice_unstarted(draft: Draft) -> None:
+    """Say which workflows the activity or its steps trigger, and nobody has started (rule 35)."""
+    if draft.policy.gates == "pending":  # the document of `gated` has no child sessions
+        return
+    activity, visit = draft.plan.workflow.activity(draft.state.activity), draft.state.visit
+    assert activity is not None, "only an activity that was entered is left"
+    done = {item_of(key) for key in visit.done}
+    declared = {trigger.workflow: f"activity '{activity.id}'" for trigger in activity.triggers}
+    for step in activity.steps():
+        if step.id in done:
+            declared |= {trigger.workflow: f"step '{step.id}'" for trigger in step.triggers}
+    for workflow, by in declared.items():
+        if workflow not in visit.triggered:
+            text = f"Workflow '{workflow}', which {by} triggers, was not started."
+            draft.notice("CHILD_NOT_STARTED", text)
+
+
 def _advise(draft: Draft, command: EnterActivity, listed: tuple[Exit, ...]) -> None:
     """Warn about a jump, as the session documents do, and record the divergence."""
     activity, target = draft.state.activity, command.target
-    if target == activity:
-        return
     exit_ = _matching(draft, listed, target)
     if exit_ is None:
         targets = ", ".join(other.to for other in listed)
+        again = ". It was entered again: all of it is due anew." if target == activity else ""
         draft.notice(
             "NOT_A_TRANSITION",
             f"Activity '{target}' is not a direct transition from '{activity}'. "
-            f"Valid transitions: [{targets}]",
+            f"Valid transitions: [{targets}]{again}",
         )
         summary = f"went from '{activity}' to '{target}', which it does not lead to"
     else:
@@ -254,7 +291,7 @@ def _advise(draft: Draft, command: EnterActivity, listed: tuple[Exit, ...]) -> N
 def _advise_condition(draft: Draft, command: EnterActivity) -> None:
     """Warn if the condition that the agent claims is not the declared one."""
     activity = draft.plan.workflow.activity(draft.state.activity)
-    if command.claimed_condition is None or activity is None or command.target == activity.id:
+    if command.claimed_condition is None or activity is None:
         return
     claimed, target = command.claimed_condition, command.target
     conditions = [transition.condition for transition in activity.transitions if transition.to == target]

@@ -144,6 +144,7 @@ def visited(workflow: Workflow, context: dict[str, Any]) -> list[str]:
     return [f"{name}-{n}" if (n := seen[:at].count(name) + 1) > 1 else name for at, name in enumerate(seen)]
 
 
+@pytest.mark.slow
 @given(items=st.lists(ITEMS, min_size=1, max_size=4), context=CONTEXTS)
 @settings(max_examples=60, deadline=None)
 def test_the_next_step_is_the_one_an_execution_run_hands_out(
@@ -179,6 +180,7 @@ def activity_workflows(draw: st.DrawFn) -> Workflow:
     return Workflow("w", "W", "", "1.0.0", tuple(activities), form="activities", initial="one")
 
 
+@pytest.mark.slow
 @given(workflow=activity_workflows(), context=CONTEXTS)
 @settings(max_examples=60, deadline=None)
 def test_activities_are_visited_as_an_execution_run_visits_them(

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import platform
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -53,6 +55,7 @@ TASK = {
 ID = {"type": "string", "pattern": "^[a-z0-9-]+$", "minLength": 3, "maxLength": 64}
 TEXT = {"type": "string"}
 TEXTS = {"type": "array", "items": TEXT}
+PSELECT = {"x86_64": "270", "aarch64": "72"}.get(platform.machine())  # the number of the system call
 
 
 @pytest.fixture(scope="module")
@@ -203,22 +206,45 @@ def test_the_output_schemas_are_the_documented_ones(shared: Pipe) -> None:
 
 
 def test_the_examples_are_the_documented_ones(shared: Pipe) -> None:
-    examples = {name: tool["examples"] for name, tool in listed(shared).items()}
     entry = {"id": TASK["id"], "name": TASK["name"], "description": ABOUT}
-    assert examples["workflow_list"]["response"] == {
-        "workflows": [entry | {"category": "development", "version": "1.0.0"}]
+    understand = {
+        "id": "understand",
+        "title": "Understand the task",
+        "prompt": "Analyze the requirements...",
     }
-    assert examples["workflow_get"]["response"] == {
-        "id": TASK["id"],
-        "name": TASK["name"],
-        "description": "Complete task implementation with verification",
-        "preconditions": TASK["preconditions"],
-        "steps": [UNDERSTAND],
+    of_task = {"workflowId": TASK["id"]}
+    documented = {
+        "workflow_list": (
+            {},
+            {"workflows": [entry | {"category": "development", "version": "1.0.0"}]},
+        ),
+        "workflow_get": (
+            {"id": TASK["id"]},
+            {
+                "id": TASK["id"],
+                "name": TASK["name"],
+                "description": "Complete task implementation with verification",
+                "preconditions": TASK["preconditions"],
+                "steps": [UNDERSTAND],
+            },
+        ),
+        "workflow_next": (
+            {**of_task, "completedSteps": [], "context": {"taskId": "TASK-123"}},
+            {
+                "step": understand,
+                "guidance": {"prompt": "PREP: ... IMPLEMENT: ... VERIFY: ..."},
+                "isComplete": False,
+            },
+        ),
+        "workflow_validate": (
+            {**of_task, "stepId": "understand", "output": "I have analyzed the requirements."},
+            {"valid": True, "issues": [], "suggestions": []},
+        ),
     }
-    assert examples["workflow_next"]["response"]["guidance"] == {
-        "prompt": "PREP: ... IMPLEMENT: ... VERIFY: ..."
+    assert {name: tool["examples"] for name, tool in listed(shared).items()} == {
+        name: {"request": {"method": name, "params": params}, "response": response}
+        for name, (params, response) in documented.items()
     }
-    assert examples["workflow_validate"]["response"] == {"valid": True, "issues": [], "suggestions": []}
 
 
 def test_the_listed_requests_are_answered(shared: Pipe) -> None:
@@ -309,6 +335,7 @@ NESTED = {"workflowId": TASK["id"], "completedSteps": [], "context": {"a": [[[[{
         (b'{"jsonrpc": "2.0", "id": 1, "method": "workf\n', None, -32700),
         (b'{"jsonrpc":"2.0","id":1,"method":"ping","params":{"a":"\xff\xfe"}}\n', 1, -32700),
         (b'{"a":"' + b"x" * (8 * 1024 * 1024 + 1) + b'"}\n', None, -32700),
+        (request(7, "workflow_get", {"id": "x" * (8 * 1024 * 1024)}), 7, -32700),
         (DEEP + b"\n", None, -32700),
         (b"[]\n", None, -32600),
         (b"5\n", None, -32600),
@@ -329,7 +356,7 @@ NESTED = {"workflowId": TASK["id"], "completedSteps": [], "context": {"a": [[[[{
         (request(7, "tools/call", {"name": None}), 7, -32602),
         (request(7, "workflow_next", {**NESTED, "context": {"a": "\0"}}), 7, -32602),
     ],
-    ids=range(23),
+    ids=range(24),
 )
 def test_a_bad_line_gets_its_error_and_the_server_goes_on(
     shared: Pipe, line: bytes, id: Any, code: int
@@ -364,12 +391,15 @@ def test_it_answers_in_order_and_leaves_after_shutdown(pipe: Pipe) -> None:
     assert pipe.process.wait(PATIENCE) == 0
 
 
-def test_it_writes_nothing(pipe: Pipe, folder: Path) -> None:
-    """Rule 34."""
+def test_it_writes_nothing_but_its_cache(folder: Path, tmp_path: Path) -> None:
+    """Rule 34, of the command that people install."""
     before = {path: path.stat().st_mtime_ns for path in folder.rglob("*")}
-    pipe.ask(request(1, "initialize", INITIALIZE))
-    pipe.ask(request(2, "workflow_next", NESTED))
+    command = ("mcp", "--surface", "lookup", "--workflows", str(folder), "--data-dir", str(tmp_path))
+    with Pipe(*command, module="interlock") as pipe:
+        pipe.ask(request(1, "initialize", INITIALIZE))
+        assert pipe.ask(request(2, "workflow_next", NESTED))["result"]["step"] == UNDERSTAND
     assert {path: path.stat().st_mtime_ns for path in folder.rglob("*")} == before
+    assert [path.name for path in tmp_path.iterdir()] == ["cache"]
 
 
 def converse(folder: Path, story: Any) -> None:
@@ -424,3 +454,23 @@ def test_the_official_client_is_at_home_in_the_documented_version(
         assert refused.value.error.code == -32001
 
     converse(folder, story)
+
+
+def timed_waits(pid: int) -> list[str]:
+    """Return what the threads of a process do, other than to wait for input without a time limit."""
+    calls = [path.read_text() for path in Path(f"/proc/{pid}/task").glob("*/syscall")]
+    return [call for call in calls if call.split()[0] != PSELECT or call.split()[5] != "0x0"]
+
+
+@pytest.mark.skipif(
+    PSELECT is None or not Path("/proc/self/syscall").exists(),
+    reason="needs a system that shows which call a process waits in",
+)
+def test_an_idle_server_waits_for_input_without_a_time_limit(shared: Pipe) -> None:
+    """No timer runs, so what happens after a second of silence also happens after a week."""
+    shared.ask(request(1, "workflow_list"))
+    deadline = time.monotonic() + PATIENCE
+    while timed_waits(shared.process.pid) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert timed_waits(shared.process.pid) == []
+    assert shared.ask(request(2, "workflow_next", NESTED))["result"]["step"]["id"] == "understand"

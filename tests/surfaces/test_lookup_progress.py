@@ -190,3 +190,46 @@ def test_guidance_names_what_the_output_must_hold(ask_about: Callable[..., Ask])
     guidance = ask("workflow_next", workflowId="team-some-flow", completedSteps=[])["guidance"]
     assert guidance["validationCriteria"] == ["name the plan"]
     assert guidance["modelHint"] == "strong"
+
+
+def test_a_question_before_a_step_is_told_until_the_context_decides_it(ask_about: Callable[..., Ask]) -> None:
+    """Nothing here asks the user, so the agent is told to, with what each answer would set."""
+    asked = gate("pace", setVariable={"pace": "quick"})
+    ask = ask_about(step("look"), asked, step("make"), step("tell"), gate("publish"))
+    call = {"workflowId": "team-some-flow", "completedSteps": ["look"]}
+    assert ask("workflow_next", **call)["guidance"]["warnings"] == [
+        "Ask the user ('pace'), and send in context what the answer sets: "
+        "Which? first (First): pace = quick; other (Other)."
+    ]
+    assert "warnings" not in ask("workflow_next", **call, context={"pace": "slow"})["guidance"]
+    call["completedSteps"] = ["look", "make"]
+    assert "warnings" not in ask("workflow_next", **call)["guidance"]
+    call["completedSteps"] = ["look", "make", "tell"]
+    assert "('publish')" in ask("workflow_next", **call)["guidance"]["warnings"][0]
+
+
+def test_a_question_about_what_the_context_has_is_told_until_an_answer_has_changed_it(
+    ask_about: Callable[..., Ask],
+) -> None:
+    """What a question shows was set before it was asked, and does not answer it."""
+    large = {"var": "size", "not_equals": "small"}
+    asked = {**gate("split", setVariable={"size": "normal"}), "condition": large}
+    ask = ask_about(step("look"), asked, step("make"))
+    call = {"workflowId": "team-some-flow", "completedSteps": ["look"]}
+    assert "('split')" in ask("workflow_next", **call, context={"size": "large"})["guidance"]["warnings"][0]
+    for size in ("normal", "small"):
+        assert "warnings" not in ask("workflow_next", **call, context={"size": size})["guidance"]
+
+
+def test_a_steered_loop_says_that_it_was_counted_once(ask_about: Callable[..., Ask]) -> None:
+    source = {"kind": "artifact_contract", "contractRef": "wr.contracts.loop_control"}
+    refine = loop("refine", [step("draft"), step("judge")], type="while", conditionSource=source)
+    ask = ask_about(refine, step("ship"), step("tell"))
+    call = {"workflowId": "team-some-flow", "completedSteps": ["draft", "judge"]}
+    offered = ask("workflow_next", **call)
+    assert offered["step"]["id"] == "ship"
+    assert offered["guidance"]["warnings"] == [
+        "Loop 'refine' was counted once: if it was decided to continue, do its steps again before going on."
+    ]
+    call["completedSteps"] = ["draft", "judge", "ship"]
+    assert "warnings" not in ask("workflow_next", **call)["guidance"]

@@ -12,6 +12,7 @@ import pytest
 from interlock.authoring.library import BUNDLED, Library, Source
 from interlock.surfaces.lookup import LookupSurface
 from support.corpus import needs_corpus
+from support.harness import compile_cache
 from support.lookup_client import (
     Ask,
     document,
@@ -25,7 +26,7 @@ from support.paths import CORPUS
 
 @pytest.fixture(scope="module")
 def ask_bundled() -> Ask:
-    return lookup_client(Library([BUNDLED]))
+    return lookup_client(Library([BUNDLED], compile_cache()))
 
 
 def test_the_list_shows_ids_with_dashes_and_the_category(tmp_path: Path) -> None:

@@ -111,3 +111,51 @@ def test_bad_json_is_an_answer(ask_about: Callable[..., Ask], text: str, valid: 
     assert verdict["valid"] is valid
     assert bool(verdict["issues"]) is not valid
     assert target in " ".join(verdict["issues"])
+
+
+VERDICT = {"outputContract": {"contractRef": "wr.contracts.review_verdict"}}
+CLEAN = '"verdict": "clean", "confidence": "high", "findings": [], "summary": "nothing"'
+
+
+@pytest.mark.parametrize(
+    ("output", "valid", "words"),
+    [
+        (
+            "looks fine",
+            False,
+            ["needs an artifact of kind 'wr.review_verdict'", "<clean | minor | blocking>"],
+        ),
+        ('{"verdict": "superb"}', False, ['"superb" is not one of "clean", "minor", "blocking"']),
+        (f"{{{CLEAN}}}", True, []),
+        (f'[{{"kind": "wr.review_verdict", {CLEAN}}}]', True, []),
+    ],
+)
+def test_an_artifact_that_the_step_must_hand_in_is_checked(
+    ask_about: Callable[..., Ask], output: str, valid: bool, words: list[str]
+) -> None:
+    """The guidance asks for it: an output without it is not valid."""
+    ask = ask_about(step("judge", **VERDICT))
+    answer = ask("workflow_validate", workflowId="team-some-flow", stepId="judge", output=output)
+    assert answer["valid"] is valid
+    assert [word for word in words if word not in str(answer)] == []
+
+
+def test_what_a_step_must_hand_in_by_name_is_checked(ask_about: Callable[..., Ask]) -> None:
+    blocks = {"goal": "Look.", "outputRequired": {"riskLevel": "Low or High"}}
+    ask = ask_about(step("look", promptBlocks=blocks))
+    call = {"workflowId": "team-some-flow", "stepId": "look", "output": "seen"}
+    assert ask("workflow_validate", **call)["suggestions"] == ['send as context: {"riskLevel":"<riskLevel>"}']
+    assert ask("workflow_validate", **call, context={"riskLevel": "Low"})["valid"]
+
+
+def test_a_variable_that_the_step_must_set_is_checked(ask_about: Callable[..., Ask]) -> None:
+    careful = step("careful", runCondition={"var": "size", "equals": "large"})
+    sizes = [{"name": "size", "type": "string", "values": ["small", "large"]}]
+    ask = ask_about(step("look", sets=["size"]), careful, variables=sizes)
+    call = {"workflowId": "team-some-flow", "stepId": "look", "output": "Looked."}
+    for context in ({}, {"size": "huge"}, {"size": None}):
+        judged = ask("workflow_validate", **call, context=context)
+        (issue,) = judged["issues"]
+        assert issue.startswith("Step 'look' must set 'size' (string), which decides what follows.")
+        assert judged["suggestions"] == ['send as context: {"size":"<small | large>"}']
+    assert ask("workflow_validate", **call, context={"size": "small"})["valid"]

@@ -7,16 +7,21 @@ from typing import TYPE_CHECKING
 
 import msgspec
 from msgspec import UnsetType
+from msgspec.structs import replace
 
 from interlock.core.definition.conditions import Scope, holds
 from interlock.core.definition.criteria import failed_checks, requirement
 from interlock.core.definition.program import Plan
-from interlock.core.definition.workflow import AllRules, AnyRule, Criteria, NotRule, Rule, Workflow
+from interlock.core.definition.workflow import AllRules, AnyRule, Criteria, NotRule, Rule, Step, Workflow
 from interlock.core.engine.gates import needs_confirmation
+from interlock.core.engine.requirements import unmet, unset_variable
 from interlock.core.patterns import BadPattern, prepare, search
+from interlock.core.run.output import Output
 from interlock.core.run.preferences import Preferences
-from interlock.core.values import Json
+from interlock.core.run.reasons import ContextKey
+from interlock.core.values import Json, set_names
 from interlock.core.variables.sending import Parameters, instruction
+from interlock.core.variables.typed_values import sound
 from interlock.surfaces.call import Outcome, Reply, RpcError
 from interlock.surfaces.lookup import errors, render
 from interlock.surfaces.lookup.names import Names, dashed, names_of, shown_ids
@@ -167,7 +172,7 @@ def _demands(criteria: Criteria | None, scope: Scope) -> Iterator[str]:
 
 
 def validate_reply(library: Library, params: Validate) -> Outcome:
-    """Check a step's output against its criteria; conditional rules read the context."""
+    """Check a step's output against all that the step requires; conditional rules read the context."""
     workflow = _loaded(library, "workflowId", params.workflow_id)
     if isinstance(workflow, RpcError):
         return workflow
@@ -175,7 +180,8 @@ def validate_reply(library: Library, params: Validate) -> Outcome:
     if step is None:
         return _not_found_error("stepId", params.step_id)
     context = {} if isinstance(params.context, UnsetType) else params.context
-    scope = Plan(workflow).scope(context)
+    plan = Plan(workflow)
+    scope = plan.scope(context)
     for rule in _patterns(step.criteria):
         if not holds(rule.condition, scope) or prepare(rule.pattern, rule.flags).engine == "re2":
             continue  # only the slow engine can give up on a text (rule 33)
@@ -184,8 +190,31 @@ def validate_reply(library: Library, params: Validate) -> Outcome:
         except BadPattern as error:
             return errors.invalid_criteria(params.step_id, str(error))
     failed = failed_checks(step.criteria, params.output, scope)
-    issues, suggestions = [check.message for check in failed], [check.requirement for check in failed]
-    return reply({"valid": not failed, "issues": issues, "suggestions": suggestions})
+    others = replace(step, criteria=None)
+    taken = set_names(sound(plan, context)[0])
+    lacking = [*unmet(plan, others, _as_output(params.output, others), scope, taken)]
+    lacking += [unset_variable(plan, step, name) for name in plan.produced(step, scope) if name not in taken]
+    issues: list[Json] = [*(check.message for check in failed), *(blocker.message for blocker in lacking)]
+    suggestions: list[Json] = [check.requirement for check in failed]
+    suggestions += [
+        f"send {'as context' if isinstance(blocker.pointer, ContextKey) else 'as output'}: "
+        f"{msgspec.json.encode(blocker.example).decode()}"
+        for blocker in lacking
+        if blocker.example is not None
+    ]
+    return reply({"valid": not issues, "issues": issues, "suggestions": suggestions})
+
+
+def _as_output(text: str, step: Step) -> Output:
+    """Read an output as notes and, where it is JSON, as the artifacts that the step must hand in."""
+    try:
+        value = msgspec.json.decode(text)
+    except (msgspec.DecodeError, RecursionError):
+        return Output(text)
+    kinds = {contract.artifact for contract in step.contracts}
+    known = {"kind": next(iter(kinds))} if len(kinds) == 1 else {}
+    sent = value if isinstance(value, list) else [value]
+    return Output(text, tuple({**known, **artifact} for artifact in sent if isinstance(artifact, dict)))
 
 
 def _patterns(criteria: Criteria | None) -> Iterator[Rule]:

@@ -37,6 +37,16 @@ def asking(message: str, **option: Any) -> dict[str, Any]:
     return head(STEP, gate, variables=DECLARED)
 
 
+def sized(
+    effect: dict[str, Any] | None = None, size: dict[str, Any] | None = None, **fields: Any
+) -> dict[str, Any]:
+    """A workflow whose variable `size` has a closed list of values."""
+    options = [{"id": "y", "effect": effect or {"setVariable": {"size": "small"}}}, {"id": "n"}]
+    gate = {"id": "g", "type": "gate", "message": "Is it?", "options": options}
+    declared = {"name": "size", "type": "string", "values": ["small", "large"], **(size or {})}
+    return head({**STEP, "sets": ["size"]}, gate, {**STEP, "id": "do", **fields}, variables=[declared])
+
+
 TYPOS: dict[str, tuple[str, dict[str, Any], str]] = {
     "field": ("IL105", with_step(runConditon={"var": "risky", "equals": True}), "runCondition"),
     "field at the top": ("IL105", {**with_step(), "metaGuidanse": ["x"]}, "metaGuidance"),
@@ -65,6 +75,19 @@ TYPOS: dict[str, tuple[str, dict[str, Any], str]] = {
         with_step(promptFragments=[{"id": "f", "text": "F.", "when": {"var": "riksy", "equals": True}}]),
         "risky",
     ),
+    "variable of a check": (
+        *("IL507", with_step(checks=[{"id": "t", "run": "true", "when": {"var": "riksy", "equals": True}}])),
+        "risky",
+    ),
+    "variable of a rule": (
+        "IL507",
+        with_step(
+            validationCriteria=[
+                {"type": "contains", "value": "ok", "condition": {"var": "riksy", "equals": True}}
+            ]
+        ),
+        "risky",
+    ),
     "variable of a count": (
         "IL507",
         in_loop("Run.", {"type": "for", "count": "proebs", "maxIterations": 3}),
@@ -84,6 +107,15 @@ TYPOS: dict[str, tuple[str, dict[str, Any], str]] = {
         *("IL514", asking("Is it?", effect={"setVariable": {"risky": "yes"}})),
         "declared type",
     ),
+    "value in a condition": ("IL514", sized(runCondition={"var": "size", "equals": "larg"}), "'large'"),
+    "value in a list": ("IL514", sized(runCondition={"var": "size", "in": ["small", "larg"]}), "'large'"),
+    "value of a default": ("IL514", sized(size={"defaultValue": "smal"}), "'small'"),
+    "value of an action": (
+        *("IL514", sized(actions=[{"action": "set", "target": "size", "value": "larg"}])),
+        "'large'",
+    ),
+    "value of an effect": ("IL514", sized(effect={"setVariable": {"size": "larg"}}), "'large'"),
+    "value of another type": ("IL514", sized(size={"values": ["small", 5]}), "declared type"),
     "keyword of a schema": (
         "IL105",
         with_step(
@@ -438,6 +470,18 @@ def decided(condition: dict[str, Any], *variables: dict[str, Any]) -> dict[str, 
     options = [{"id": f"o{number}", "effect": effect} for number, effect in enumerate(ANSWERS)]
     gate = {"id": "g", "type": "gate", "message": "Go?", "options": options}
     return head(STEP, gate, {**STEP, "id": "do", "runCondition": condition}, variables=list(variables))
+
+
+def test_a_value_that_is_listed_twice_is_redundant(tmp_path: Path) -> None:
+    write(tmp_path, {"w.yaml": json.dumps(sized(size={"values": ["small", "large", "small"]}))})
+    assert [(item.code, item.severity) for item in diagnostics(tmp_path)] == [("IL109", "warning")]
+
+
+def test_a_value_of_the_list_can_be_compared_and_one_that_no_answer_sets_is_told_once(tmp_path: Path) -> None:
+    verdict = {**VERDICT, "values": ["open", "go", "rethink", "halt"]}
+    for value, codes in (("go", []), ("halt", ["IL304"]), ("stop", ["IL514"])):
+        write(tmp_path, {"w.yaml": OURS + json.dumps(decided({"var": "verdict", "equals": value}, verdict))})
+        assert [item.code for item in diagnostics(tmp_path)] == codes
 
 
 VERDICT = {"name": "verdict", "type": "string", "defaultValue": "open"}

@@ -18,6 +18,7 @@ VARIABLES = [
     {"name": "ticket", "type": "string", "description": "The ticket.", "required": True},
     {"name": "urgent", "type": "boolean"},
     {"name": "size", "type": "string", "defaultValue": "small"},
+    {"name": "channel", "values": ["stable", "preview"]},
     {"name": "items", "type": "array"},
 ]
 
@@ -60,7 +61,7 @@ def test_a_workflow_is_a_prompt_with_its_inputs_as_arguments(target: Any, mode: 
             assert {"test.flow", "wr.feature", "resume", "inbox"} <= set(prompts)
             arguments = prompts["test.flow"].arguments or []
             assert [(argument.name, argument.required) for argument in arguments] == [
-                ("goal", False), ("ticket", True), ("urgent", False),
+                ("goal", False), ("ticket", True), ("urgent", False), ("channel", False),
             ]  # fmt: skip
             got = await client.get_prompt("test.flow", {"ticket": "T-1", "urgent": "true", "goal": " "})
             text = got.messages[0].content.text
@@ -156,7 +157,8 @@ def test_arguments_and_templates_are_completed(target: Any, mode: str) -> None:
                 (graph, {"name": "id", "value": "test."}),
                 (flow, {"name": "urgent", "value": "t"}),
                 (flow, {"name": "ticket", "value": ""}),
+                (flow, {"name": "channel", "value": "s"}),
             ]
             return [(await client.complete(ref, argument)).completion.values for ref, argument in asked]
 
-    assert anyio.run(story) == [["test.flow"], ["true"], []]
+    assert anyio.run(story) == [["test.flow"], ["true"], [], ["stable"]]

@@ -12,6 +12,7 @@ import msgspec
 from msgspec import Struct
 
 from interlock.authoring.library import Diagnostic, Library
+from interlock.core.definition.prompts import text_of
 from interlock.core.definition.workflow import Variable
 from interlock.ledger.decisions.inbox import inbox
 from interlock.ledger.ledger import Ledger
@@ -83,7 +84,9 @@ class Prompts:
             offered = recent_references(self._ledger, MOST_COMPLETIONS)
         elif (prompt := next((one for one in self.all() if one.name == name), None)) is not None:
             declared = [variable for variable in prompt.arguments if variable.name == argument]
-            offered = ("true", "false") if any(it.type == "boolean" for it in declared) else ()
+            offered = [text_of(value) for variable in declared for value in variable.values]
+            if not offered and any(variable.type == "boolean" for variable in declared):
+                offered = ("true", "false")
         return [value for value in offered if value.startswith(beginning)][:MOST_COMPLETIONS]
 
     def _resume(self, ledger: Ledger, query: str) -> str:

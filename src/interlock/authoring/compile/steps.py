@@ -187,7 +187,8 @@ def read_variables(declared: Sequence[VariableSource], draft: CompileDraft) -> t
 
 
 def read_variable(source: VariableSource) -> Variable:
-    kind = None if isinstance(source.type, msgspec.UnsetType) else source.type
+    """Read one variable; a list of values that are all of one type states that type too."""
+    kind = _type_of(source.values) if isinstance(source.type, msgspec.UnsetType) else source.type
     default = source.default_value
     if isinstance(default, str) and source.type in ("array", "object"):
         with suppress(msgspec.DecodeError):  # the cells of a TOON table hold lists and objects as text
@@ -201,3 +202,11 @@ def read_variable(source: VariableSource) -> Variable:
         default=None if isinstance(default, msgspec.UnsetType) else default,
         has_default=not isinstance(default, msgspec.UnsetType),
     )
+
+
+def _type_of(values: Sequence[str | int | float | bool]) -> str | None:
+    """Return the type that all values have; None if there are none, or several types."""
+    kinds = {
+        "boolean" if isinstance(it, bool) else "string" if isinstance(it, str) else "number" for it in values
+    }
+    return kinds.pop() if len(kinds) == 1 else None

@@ -680,10 +680,11 @@ _TABLE: tuple[tuple[str, str, Severity, str, str], ...] = (
     ),
     (
         "IL514",
-        "value of another type",
+        "value that is not declared",
         "warning",
-        "A default, an effect or a condition gives a declared variable a value that its type does not have, "
-        "so what depends on it is never as meant. In a file of our own form this is an error.",
+        "A default, an effect, an action or a condition gives a declared variable a value that its type does "
+        "not have or its list of values leaves out, so what depends on it is never as meant. In a file of "
+        "our own form this is an error.",
         "correct the value or the declared type",
     ),
     (

@@ -58,6 +58,9 @@ class VariableSource(Camel, frozen=True):
     """
     required: bool = False
     """Says that the value comes from outside, so that the validator does not look for a step that sets it."""
+    values: Annotated[tuple[str | int | float | bool, ...], Meta(min_length=1)] = ()
+    """The only values that it can have: others are refused, whoever sends them. Without it, all of its type
+    can be."""
 
 
 class FeatureUse(Camel, frozen=True):

@@ -27,13 +27,14 @@ def check_possible_values(workflow: Workflow, head: SourceLocation, draft: Compi
     """Report each test of a condition that is the same whatever happens in a run."""
     answers = _values_of_answers(workflow)
     types = {variable.name: variable.type for variable in workflow.variables if variable.typed}
+    legal = {variable.name: variable.values for variable in workflow.variables}
     for use, location in located_conditions(workflow, head, draft):
         for test in tests_of(use.condition):
             if reason := _impossible(test, types.get(test.variable)):
                 message = f"never true: {describe(test)}; {reason}"
                 draft.report.add("IL304", message, location, "correct the value or the operator")
             elif (possible := answers.get(test.variable)) is not None:
-                _check_answer(test, possible, location, draft)
+                _check_answer(test, possible, legal.get(test.variable, ()), location, draft)
 
 
 def _values_of_answers(workflow: Workflow) -> dict[str, list[Json]]:
@@ -61,21 +62,29 @@ def _values_of_answers(workflow: Workflow) -> dict[str, list[Json]]:
 
 
 def _check_answer(
-    test: Compare, possible: Sequence[Json], location: SourceLocation, draft: CompileDraft
+    test: Compare,
+    possible: Sequence[Json],
+    legal: Sequence[Json],
+    location: SourceLocation,
+    draft: CompileDraft,
 ) -> None:
-    """Report values that a test compares with and that no answer sets."""
+    """Report values that a test compares with and that no answer sets; IL514 is about those not in a list."""
     if test.operator not in (*_EQUALITY, "in"):
         return
     equality: Operator = "==" if test.operator in ("==", "!=") else "equals"
     expected = test.value if test.operator == "in" and isinstance(test.value, list) else [test.value]
     for value in expected:
         same = Compare(test.variable, equality, value)
-        if value is not None and not any(
-            holds(same, Scope({test.variable: known}, {})) for known in possible
-        ):
+        if value is None or not any(_holds(same, known) for known in legal or (value,)):
+            continue
+        if not any(_holds(same, known) for known in possible):
             shown = ", ".join(dict.fromkeys(str(known) for known in possible))
             message = f"'{test.variable}' is never '{value}'; its answers and defaults are: {shown}"
             draft.report.add("IL304", message, location, did_you_mean(str(value), map(str, possible)))
+
+
+def _holds(test: Compare, value: Json) -> bool:
+    return holds(test, Scope({test.variable: value}, {}))
 
 
 def _impossible(test: Compare, declared: str | None) -> str:

@@ -44,6 +44,7 @@ class Trials:
         self._witnesses = [dict(_witness(condition)) for condition in conditions]
         self._modes = [mode.activation_variable for mode in workflow.modes]
         self._types = {known.name: known.type for known in workflow.variables if known.typed}
+        self._legal = {known.name: known.values for known in workflow.variables if known.values}
         local = {name for loop in self._loops for name in loop.variables()}
         paths = [comparison.variable for comparison in self._comparisons] + self._modes
         paths += [path for loop in self._loops for path in loop.repeats_over]
@@ -57,6 +58,8 @@ class Trials:
 
     def _values(self, name: str, lists: tuple[str, ...] = ()) -> list[Json]:
         """Return the values to try; `lists` are the variables whose items these values are."""
+        if legal := self._legal.get(name):
+            return [*legal[:MOST_VALUES]]
         loops = [loop for loop in self._loops if loop.items == name]
         lengths = [comparison for comparison in self._comparisons if comparison.variable == f"{name}.length"]
         if loops or lengths:

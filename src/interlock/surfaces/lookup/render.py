@@ -53,7 +53,7 @@ def whole(workflow: Workflow, names: Names) -> Shape:
             "type": variable.type,
             "required": variable.required,
             **({"defaultValue": variable.default} if variable.has_default else {}),
-            **_kept(description=variable.description),
+            **_kept(description=variable.description, values=list(variable.values)),
         }
         for variable in workflow.variables
     ]

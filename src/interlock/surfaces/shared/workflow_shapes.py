@@ -310,6 +310,8 @@ def _variable(variable: Variable) -> Shape:
     shape = _present(name=variable.name, type=variable.type, description=variable.description)
     if variable.has_default:
         shape["defaultValue"] = variable.default
+    if variable.values:
+        shape["values"] = list(variable.values)
     return {**shape, "required": True} if variable.required else shape
 
 

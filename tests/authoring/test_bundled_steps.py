@@ -6,7 +6,7 @@ A scenario is played by the engine itself, as an agent at the execution surface 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from typing import Any
 
@@ -16,10 +16,11 @@ import yaml
 from interlock.authoring.library import BUNDLED, Library, Loaded
 from interlock.authoring.simulate.scenarios import run_file
 from interlock.core.definition.conditions import variables_of
-from interlock.core.definition.expressions import RESERVED
+from interlock.core.definition.expressions import ARTIFACTS, RESERVED, artifact_name, variables_in
 from interlock.core.definition.program import Plan
 from interlock.core.definition.workflow import Gate, Item, Loop, Step, Workflow, walk
 from interlock.core.json_schema import violations
+from support.harness import compile_cache
 
 EXPECTED = (
     "bug_investigation",
@@ -34,7 +35,7 @@ EXPECTED = (
     "test_writing",
 )
 ENDS = {"complete", "complete_with_gaps", "blocked"}
-LIBRARY = Library([BUNDLED])
+LIBRARY = Library([BUNDLED], compile_cache())
 every = pytest.mark.parametrize("name", EXPECTED)
 
 
@@ -178,12 +179,12 @@ def test_a_step_declares_that_it_sets_what_its_text_asks_for_and_a_condition_rea
 
 
 @every
-def test_the_values_shown_for_a_deciding_variable_are_a_real_choice(name: str) -> None:
-    """One value alone would read as an order."""
+def test_the_values_of_a_deciding_variable_are_a_closed_list(name: str) -> None:
+    """Those that conditions happen to compare with are not all that the author means."""
     plan = Plan(compiled(name))
-    for step in steps(name).values():
-        shown = plan.produced(step, plan.scope({}))
-        assert [variable for variable, values in shown.items() if len(values) == 1] == []
+    for variable in plan.workflow.variables:
+        choices = plan.choices(variable.name)
+        assert choices.closed or not choices.values, variable.name
 
 
 @every
@@ -213,6 +214,36 @@ def test_a_question_about_a_result_shows_the_result(name: str) -> None:
     """The person who accepts a result reads in the question what was found."""
     blind = [gate.id for gate in gates(name).values() if "{{" not in gate.message and gate.condition is None]
     assert blind == []
+
+
+@pytest.mark.parametrize("workflow_id", [entry.id for entry in LIBRARY.listing().entries])
+def test_a_question_quotes_only_what_the_contract_of_an_artifact_requires(workflow_id: str) -> None:
+    """A report that passed its contract leaves no hole in the question about it."""
+    found = LIBRARY.load(workflow_id)
+    assert isinstance(found, Loaded), found
+    for activity in found.workflow.activities:
+        required = dict(required_fields(activity.steps()))
+        for path in questioned(activity.items):
+            base, _, quoted = path.partition(".")
+            name, _, field = quoted.partition(".")
+            assert base != ARTIFACTS or field in required[name], path
+
+
+def required_fields(handing_in: Iterable[Step]) -> Iterator[tuple[str, set[str]]]:
+    """Yield the artifacts that steps must hand in, each with the fields that its contract requires."""
+    for step in handing_in:
+        for contract in step.contracts:
+            if contract.required:
+                yield artifact_name(contract.artifact), set(contract.schema["required"])
+
+
+def questioned(asking: Sequence[Item]) -> Iterator[str]:
+    """Yield the paths that the questions to the user show."""
+    for item in walk(asking):
+        if isinstance(item, Gate):
+            yield from item.shown_paths()
+        elif isinstance(item, Step):
+            yield from (path for need in item.user_input for path in variables_in(need.question))
 
 
 @every

@@ -94,12 +94,34 @@ def test_resume_is_enough_to_go_on(bench: Bench) -> None:
 def test_a_long_history_stays_within_its_budget_and_names_what_is_left_out(bench: Bench) -> None:
     bench.write(workflow(*steps("one", "two"), metaGuidance=[f"Rule {n}: {'x' * 200}" for n in range(20)]))
     agent = bench.agent()
-    agent.start("test.flow", **{f"key{n}": "y" * 1000 for n in range(30)})
+    agent.start("test.flow", goal="mend " * 20_000, **{f"key{n}": "y" * 1000 for n in range(30)})
     agent.ack("z" * 4000)
     agent.look()
     assert len(agent.text.encode()) < 24 * 1024
     assert "context values: key" in agent.text
     assert "standing rules: 10" in agent.text
+    assert "- the end of the goal" in agent.text
+    agent.call("resume_session", query="mend")
+    assert len(agent.text.encode()) < 24 * 1024
+
+
+def test_a_rewound_node_lists_its_newest_branches_and_the_preferred_one_and_quotes_them(bench: Bench) -> None:
+    bench.write(workflow(*steps("one", "two", "three")))
+    agent = bench.agent()
+    started = agent.start("test.flow", goal="mend the boiler\n## Fake step")
+    ways = [agent.ack(f"way {n}\n## Fake step", at=agent.look(started)) for n in range(30)]
+    agent.ack("on", at=ways[0])
+    branches = agent.look(started)["branches"]
+    listed = [child["notes"].partition("\n")[0] for child in branches["children"]]
+    assert listed == ["way 0", *(f"way {n}" for n in range(10, 30))]
+    assert [child["preferred"] for child in branches["children"]] == [True, *[False] * 20]
+    assert (branches["omitted"], branches["policy"]) == (9, "kept most recent entries")
+    assert "[9 other branches omitted: kept most recent entries]" in agent.text
+    assert "\n## Fake step" not in agent.text
+    assert agent.text.count("  > ## Fake step") > len(listed)
+    agent.call("resume_session", query="boiler")
+    assert "\n- mend the boiler ## Fake step (test.flow" in agent.text
+    assert "\n## Fake step" not in agent.text
 
 
 def test_status_and_joining_a_session_give_the_same_brief(bench: Bench) -> None:
@@ -234,8 +256,8 @@ def test_a_lost_agent_of_a_session_is_told_what_is_missing_before_it_can_go_on(b
     agent.go("main", variables={"goal": "mend the boiler"})
     missing = (
         "Send in step_manifest what these steps produce: one, two (the output contains 'jwt'). "
-        "The worker calls yield_checkpoint with checkpoint_id 'ship'; "
-        "the orchestrator answers with respond_checkpoint."
+        "Worker: yield_checkpoint with checkpoint_id 'ship'; "
+        "orchestrator: ask the user, then respond_checkpoint."
     )
     assert f"\nbefore next_activity: {missing}\n" in agent.tell("get_activity").text
     status = agent.tell("get_workflow_status").body

@@ -22,6 +22,7 @@ DOWNSTREAM_BYTES = 4 * 1024
 ENTRY_BYTES = 16
 ARTIFACT_BYTES = 200
 MOST_ARTIFACTS = 20
+MOST_BRANCHES = 20
 CHUNK = 32  # how much of a path is read at first; then twice as much, and so on
 FARTHEST = 512
 DECISION = '{"kind":"wr.decision"'
@@ -57,10 +58,11 @@ class BranchChild(Struct, frozen=True):
 
 
 class Branches(Struct, frozen=True):
-    """What a rewound node has after it: its branches, and a recap of the preferred one."""
+    """What a rewound node has after it: its newest branches, and a recap of the preferred one."""
 
     children: tuple[BranchChild, ...]
     downstream: Recap
+    omitted: int = 0
 
 
 def recap(
@@ -147,18 +149,20 @@ def _noted_at(
 
 
 def branches(reader: Reader, node: NodeRow, tip: NodeRow | None) -> Branches | None:
-    """Return the branches that leave from a node; None on a tip."""
+    """Return the newest branches that leave from a node, and the preferred one; None on a tip."""
     children = [child for child in reader.children(node.session_id, node.node) if child.kind == "step"]
     if not children:
         return None
     towards = _child_towards(reader, node, tip)
+    older = [child for child in children[:-MOST_BRANCHES] if child.node == towards]
     listed = tuple(
         BranchChild(child.node, next((note.body for note in notes_in(child)), ""), child.node == towards)
-        for child in children
+        for child in (*older, *children[-MOST_BRANCHES:])
     )
-    if tip is None or towards is None:
-        return Branches(listed, Recap(()))
-    return Branches(listed, recap(reader, tip, DOWNSTREAM_BYTES, node))
+    downstream = Recap(())
+    if tip is not None and towards is not None:
+        downstream = recap(reader, tip, DOWNSTREAM_BYTES, node)
+    return Branches(listed, downstream, len(children) - len(listed))
 
 
 def _child_towards(reader: Reader, node: NodeRow, tip: NodeRow | None) -> int | None:

@@ -35,7 +35,7 @@ from interlock.core.variables.sending import (
 )
 from interlock.ledger.runs.brief import outcome_text
 from interlock.ledger.runs.position import View
-from interlock.ledger.runs.recap import Branches
+from interlock.ledger.runs.recap import POLICY, Branches
 from interlock.ledger.tokens.slots import slot
 from interlock.surfaces.briefs import brief_fields, brief_text, quoted, recap_fields, recap_text
 from interlock.surfaces.call import Reply
@@ -273,7 +273,13 @@ def _optional_fields(view: View, asking: Asking) -> Iterator[tuple[str, Json]]:
             {"node": child.node, "preferred": child.preferred, "notes": cut(child.notes, SNIPPET, "…")}
             for child in view.branches.children
         ]
-        yield "branches", {"children": children, "downstream": recap_fields(view.branches.downstream)}
+        body: dict[str, Json] = {
+            "children": children,
+            "downstream": recap_fields(view.branches.downstream),
+        }
+        if view.branches.omitted:
+            body |= {"omitted": view.branches.omitted, "policy": POLICY}
+        yield "branches", body
 
 
 def next_intent(pending: Pending | None) -> str:
@@ -346,6 +352,8 @@ def _blocked_text(view: View, told: _Told) -> str:
 
 def _branch_text(branches: Branches) -> str:
     lines = ["You are at an earlier point. Work already went on from here; advancing starts a new branch:"]
+    if branches.omitted:
+        lines.append(f"[{branches.omitted} other branches omitted: {POLICY}]")
     for child in branches.children:
         mark = " (preferred)" if child.preferred else ""
         notes = quoted(cut(child.notes, SNIPPET, "…")) or "no notes"

@@ -98,7 +98,8 @@ def _row(item: Item, targets: Mapping[tuple[str, str], str]) -> Row:
             inferred = f"by its text sets {', '.join(item.inferred)}" if item.inferred else ""
             checked = "".join(f"checked by {check.run or check.id}" for check in item.checks[:1])
             checked += f" and {len(item.checks) - 1} more" if len(item.checks) > 1 else ""
-            return Row("step", item.id, item.title, _joined(_when(item.condition), inferred, checked))
+            notes = _joined(_when(item.condition), *item.asks, inferred, checked)
+            return Row("step", item.id, item.title, notes)
         case Gate():
             choices = tuple(
                 DrawnOption(option.id, targets.get((item.id, option.id))) for option in item.options

@@ -50,9 +50,12 @@ def listing_reply(listing: Listing, wanted: ListWorkflows) -> Reply:
             for error in first_errors
         ]
         files = len({error.file for error in errors})
-        lines.append(f"{files} {'file' if files == 1 else 'files'} could not be loaded:")
-        lines += [f"- {error.file}:{error.line}: {error.message}" for error in first_errors]
-        if left := len(errors) - len(first_errors):
+        unusable = f"{files} {'file' if files == 1 else 'files'} could not be loaded:"
+        if wanted.narrows:
+            lines.append(f"{unusable} list_workflows without arguments says why.")
+        else:
+            lines += [unusable, *(f"- {error.file}:{error.line}: {error.message}" for error in first_errors)]
+        if not wanted.narrows and (left := len(errors) - len(first_errors)):
             lines.append(f"- and {left} more errors: see `interlock validate`")
     if shadowed := shadowed_among(listing.shadowed, entries, wanted):
         body["shadowed"] = [
@@ -70,6 +73,7 @@ def listing_reply(listing: Listing, wanted: ListWorkflows) -> Reply:
 def described(loaded: Loaded, mode: str) -> Reply:
     """Describe one workflow; the hash is the one that a run would be pinned to."""
     workflow = loaded.workflow
+    warnings = [diagnostic for diagnostic in loaded.diagnostics if diagnostic.severity != "info"]
     body: dict[str, Json] = {
         "workflowId": workflow.id,
         "name": workflow.name,
@@ -84,7 +88,8 @@ def described(loaded: Loaded, mode: str) -> Reply:
         "capabilities": dict(workflow.capabilities.items()),
         "about": workflow.about,
         "warnings": [
-            {"code": diagnostic.code, "message": diagnostic.message} for diagnostic in loaded.diagnostics
+            {"code": diagnostic.code, "message": diagnostic.message, "fix": diagnostic.next_action}
+            for diagnostic in warnings
         ],
     }
     if workflow.recommended:
@@ -102,7 +107,7 @@ def described(loaded: Loaded, mode: str) -> Reply:
             if len(workflow.activities) > 1:
                 lines.append(f"{activity.name} ({activity.id})")
             lines += _outline(activity.items, 1)
-    lines += [f"Warning: {diagnostic.message}" for diagnostic in loaded.diagnostics]
+    lines += [f"Warning: {diagnostic.message}; {diagnostic.next_action}" for diagnostic in warnings]
     return Reply("\n".join(lines), body)
 
 
@@ -136,6 +141,7 @@ def _outline(items: tuple[Item, ...], level: int) -> Iterator[str]:
     for item in items:
         title = item.name if isinstance(item, Gate) else item.title
         mark = {"Step": "", "Gate": "decision: ", "Loop": "repeat: "}[type(item).__name__]
-        yield f"{'  ' * level}- {mark}{title} ({item.id})"
+        stops = "".join(f", {stop}" for stop in item.asks) if isinstance(item, Step) else ""
+        yield f"{'  ' * level}- {mark}{title} ({item.id}){stops}"
         if isinstance(item, Loop):
             yield from _outline(item.body, level + 1)

@@ -285,13 +285,24 @@ def header_shape(workflow: Workflow) -> Shape:
         workflow.extra,
         **summary_shape(workflow),
         author=workflow.author,
+        category=workflow.category,
         tags=list(workflow.tags),
-        skills=_present(primary=workflow.primary_skill),
+        skills=_present(primary=workflow.primary_skill, supporting=list(workflow.supporting_skills)),
         artifactLocations=dict(workflow.artifact_locations),
         preconditions=list(workflow.preconditions),
         clarifications=list(workflow.clarifications),
+        capabilities=dict(workflow.capabilities.items()),
+        recommendedPreferences=_recommended(workflow),
+        minServerVersion=workflow.min_server_version,
         about=workflow.about,
     )
+
+
+def _recommended(workflow: Workflow) -> Shape:
+    advice = workflow.recommended
+    if advice is None:
+        return {}
+    return {"recommendedAutonomy": advice.autonomy, "recommendedRiskPolicy": advice.risk_policy}
 
 
 def workflow_shape(workflow: Workflow) -> Shape:

@@ -13,6 +13,7 @@ from interlock.ledger.ledger import Ledger, note_attempt
 from interlock.ledger.log.chain import logged
 from interlock.ledger.log.records import CallTraced
 from interlock.ledger.queries.traces import whole_trace
+from interlock.ledger.runs.children import ancestors
 from interlock.ledger.runs.position import Position
 from interlock.ledger.runs.shared_sessions import showing_mark
 from interlock.ledger.tokens.tokens import VERSION, Kind, Pointer
@@ -95,7 +96,7 @@ def disclose(ledger: Ledger, token: str) -> Disclosed:
         cond=_last_condition(ledger, position),
         run=position.run.run_id,
         status=position.run.status,
-        **_parent(ledger, position.session.parent_session),
+        **_parent(ledger, position),
         **asked,
     )
 
@@ -114,20 +115,12 @@ def _asked(reader: Reader, session_id: str, opening: int) -> dict[str, str]:
     return {"checkpoint": "unknown"}  # it was asked on a part of the log that is gone
 
 
-def _parent(ledger: Ledger, parent: str | None) -> dict[str, str]:
-    if parent is None:
-        return {"psid": ""}
-    try:
-        position = ledger.position(parent)
-    except LedgerError:
-        return {"psid": parent}
-    workflow = position.plan.workflow
-    return {
-        "psid": position.session_id,
-        "pwf": workflow.id,
-        "pact": position.state.activity or "",
-        "pv": workflow.version,
-    }
+def _parent(ledger: Ledger, position: Position) -> dict[str, str]:
+    """Return the session that this one was begun in, and the activity that it was in then."""
+    for above in ancestors(ledger, position):
+        activity = above.activity or ""
+        return {"psid": above.session_id, "pwf": above.workflow_id, "pact": activity, "pv": above.version}
+    return {"psid": position.session.parent_session or ""}
 
 
 def _last_skill(ledger: Ledger, position: Position) -> str:
@@ -140,8 +133,12 @@ def _last_skill(ledger: Ledger, position: Position) -> str:
 
 
 def _last_condition(ledger: Ledger, position: Position) -> str:
+    """Return the condition that the agent named for its last transition, else the one that decided it."""
     with ledger.store.reading() as reader:
         for row in logged(reader.commits(position.session_id, newest_first=True), newest_first=True):
-            if isinstance(row.event, ActivityLeft):
-                return row.event.condition
+            match row.event:
+                case CallTraced(ok=True, about={"condition": str(condition)}):
+                    return condition
+                case ActivityLeft(condition=condition):
+                    return condition
     return ""

@@ -187,7 +187,7 @@ def _read_word(keyring: Keyring, token: str, expected: Collection[Kind]) -> Poin
     """Read a token that is one word: a kind, a version and a signed pointer."""
     kind, _, rest = token.partition(".")
     version, _, word = rest.partition(".")
-    if kind not in WORD_KINDS or not word:
+    if kind not in WORD_KINDS or not version:
         return _malformed("It begins with no known prefix", expected)
     if version != VERSION:
         return TokenError(

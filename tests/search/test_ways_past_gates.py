@@ -7,7 +7,7 @@ from itertools import islice
 
 import pytest
 
-from support.proof import FULL, SEED, line
+from support.proof import FULL, SEED, line, times
 from tools.search.adapter import Setting
 from tools.search.compiled import compiled
 from tools.search.counterexample import minimised, story
@@ -15,7 +15,8 @@ from tools.search.explore import MAIN, Figures, all_workflows, explore, search, 
 from tools.search.workflows import workflow_of
 
 MOST = 2500
-SECONDS, STATES, LEAST, WHOLE = (1200, 250, 300_000, float("inf")) if FULL else (120, 100, 0, 0)
+SECONDS, STATES, WHOLE = (1200, 250, float("inf")) if FULL else (0, 100, 0)
+LEAST = times(300_000)  # outside the proof the search ends by this alone, on a machine of any speed
 
 FORM = "an agent answers its own form"
 DOTTED = "a key with a dot changes what was shown"
@@ -90,13 +91,14 @@ def test_a_known_hole_is_closed(hole: str, kinds: str, shape: str, rule: str, se
 
 
 def test_a_short_search_finds_nothing() -> None:
-    figures = search(islice(all_workflows(1), 4), seconds=8, most=60)
+    figures = search(islice(all_workflows(1), 2), seconds=float("inf"), most=60)
     assert not figures.violations, "\n".join(figures.lines())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kinds", ["optional-gate+approval", "away+approval", "away+risky-approval"])
 def test_a_refused_call_puts_no_question_of_a_step_where_the_run_is_not(kinds: str) -> None:
-    figures = search(iter([workflow_of(kinds.split("+"))]), seconds=60, most=60)
+    figures = search(iter([workflow_of(kinds.split("+"))]), seconds=float("inf"), most=60)
     assert not figures.violations, "\n\n".join(story(minimised(found)) for found in figures.first.values())
 
 
@@ -112,7 +114,7 @@ def test_a_long_search_finds_nothing() -> None:
 
 
 def test_the_search_is_the_same_for_the_same_seed() -> None:
-    first, second = (search(islice(all_workflows(7), 2), seconds=60, most=20) for _ in range(2))
+    first, second = (search(islice(all_workflows(7), 2), seconds=float("inf"), most=20) for _ in range(2))
     assert (first.states, first.commands, first.violations) == (
         second.states,
         second.commands,

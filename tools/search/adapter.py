@@ -5,8 +5,9 @@ Everything that depends on the engine's present state, outcomes and inbox is her
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any, Literal, TypeAlias
 
 import msgspec
@@ -33,7 +34,7 @@ from interlock.core.run.outcomes import (
 )
 from interlock.core.run.preferences import PRESETS, DecisionPolicy, Enforcement, Mode
 from interlock.core.run.questions import Question
-from interlock.core.run.state import Owner, RunState
+from interlock.core.run.state import RunState
 from interlock.core.run.surface_policy import POLICIES, SurfacePolicy
 from interlock.core.values import Json
 from interlock.core.variables.typed_values import sound
@@ -83,35 +84,30 @@ class Position:
     audit: Audit = field(default_factory=Audit)  # the guard's, which the same events lead to
     files: str = FILES[0]
 
-    @property
-    def key(self) -> bytes:
-        """What tells positions apart: all but what no rule reads, and which number a visit has."""
-        state, owners = self.state, self.state.ownership
-        replace = msgspec.structs.replace
-        shown, decided = _aged(state, owners.shown), _aged(state, owners.decided)
-        state = replace(
-            state.within(number=0, answered=0, resumed={}),
-            route=replace(state.route, completed=()),
-            ownership=replace(owners, shown=shown, decided=decided),
-        )
-        return _packed((state, dict(self.decisions), dict(self.kept), self.files))
-
-
-def _aged(state: RunState, owners: Mapping[str, Owner]) -> dict[str, Owner]:
-    """Return what questions own, with visits that say only whether they are over."""
-    return {
-        path: msgspec.structs.replace(owner, visit=int(owner.visit == state.visit.number))
-        for path, owner in owners.items()
-    }
+    @cached_property
+    def decided_from(self) -> bytes:
+        """All that an outcome depends on but the workflow and the command."""
+        return _packed((self.state, self.audit, self.files))
 
 
 @dataclass(frozen=True)
 class Sent:
-    """What came of a command: the position then, the events as JSON, and the refusal or the blockers."""
+    """What came of a command: the position then, the events, and the refusal or the blockers."""
 
     position: Position
-    events: tuple[dict[str, Any], ...]
+    recorded: Sequence[Event] = ()
     refused: str = ""
+
+    @property
+    def told(self) -> Hashable:
+        """What distinguishes it from what else may come of commands at the same position."""
+        position = self.position
+        return self.refused, _packed((self.recorded, dict(position.decisions), dict(position.kept)))
+
+    @cached_property
+    def events(self) -> tuple[dict[str, Any], ...]:
+        """The events as JSON."""
+        return tuple(msgspec.to_builtins(event) for event in self.recorded)
 
 
 class Engine:
@@ -122,6 +118,7 @@ class Engine:
         self.setting = setting
         steps = (step for activity in plan.workflow.activities for step in activity.steps())
         self.has_inputs = any(step.user_input for step in steps)
+        self._known: dict[Hashable, Decided | Refusal | Ask | RunChecks] = {}
 
     def starting(self, variables: Mapping[str, Json]) -> StartRun:
         """Return the command that begins a run."""
@@ -158,8 +155,8 @@ class Engine:
             left = _without_used(position.decisions, outcome.events)
             audit = learned(position.audit, declines)
             after = Position(evolved(position.state, declines), left, kept, audit, position.files)
-            return Sent(after, _plain(outcome.events), str(outcome.blockers[0].code))
-        return Sent(self._reached(position, outcome.state, outcome.events), _plain(outcome.events))
+            return Sent(after, outcome.events, str(outcome.blockers[0].code))
+        return Sent(self._reached(position, outcome.state, outcome.events), outcome.events)
 
     def _reached(self, position: Position, state: RunState, events: Sequence[Event]) -> Position:
         """Return the node that events lead to, with the decision that approvers have come to there."""
@@ -187,7 +184,7 @@ class Engine:
     def _decided(self, position: Position, command: Command) -> Decided | Refusal | Ask:
         """Decide a command, again with the results of the checks that it needs."""
         for _ in range(MOST_TIMES):
-            outcome = decide(self.plan, position.state, command, position.audit)
+            outcome = self._decided_once(position, command)
             if not isinstance(outcome, RunChecks):
                 return outcome
             assert isinstance(command, Answerable)
@@ -195,14 +192,25 @@ class Engine:
             command = msgspec.structs.replace(command, checked=(*command.checked, *results))
         raise AssertionError("a call has checks run for ever")
 
+    def _decided_once(self, position: Position, command: Command) -> Decided | Refusal | Ask | RunChecks:
+        """Decide a command, or return what it came to before: the core is a function of its arguments.
+
+        What a blocked attempt has sent comes again with the next, so that many commands are equal.
+        """
+        asked = position.decided_from, type(command), _packed(command)
+        outcome = self._known.get(asked)
+        if outcome is None:
+            outcome = self._known[asked] = decide(self.plan, position.state, command, position.audit)
+        return outcome
+
     def _refused(self, position: Position, refusal: Refusal) -> Sent:
         """Return what is kept of a refused call; execution keeps blocked attempts only."""
         state = evolved(position.state, refusal.kept)
         is_kept = self.setting.surface != "execution" and not position.state.finished
         if not is_kept or state == position.state:
-            return Sent(position, (), _why(refusal))
+            return Sent(position, refused=_why(refusal))
         after = self._reached(position, state, refusal.kept)
-        return Sent(after, _plain(refusal.kept), str(refusal.code))
+        return Sent(after, refusal.kept, str(refusal.code))
 
     def awaited(self, position: Position) -> Awaited:
         """Return what the run waits for."""
@@ -278,10 +286,6 @@ def _without_used(decisions: Mapping[str, Decision], events: Sequence[Event]) ->
     """Return the recorded answers but for rejections, which are used by the attempt that they stop."""
     used = {event.shown for event in events if isinstance(event, GateResolved)}
     return {digest: decision for digest, decision in decisions.items() if digest not in used}
-
-
-def _plain(events: Sequence[Event]) -> tuple[dict[str, Any], ...]:
-    return tuple(msgspec.to_builtins(event) for event in events)
 
 
 def answered(position: Position, question: Question, option: str, channel: Any = "console") -> Position:

@@ -6,7 +6,7 @@ Positions that took few commands and few writes of variables come first.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
 from heapq import heappop, heappush
@@ -19,6 +19,7 @@ from interlock.core.run.state import RunState
 from tools.search.adapter import Engine, Position, Sent, Setting, Surface
 from tools.search.alphabet import Move, alphabets
 from tools.search.oracle import ASKED, STRENGTH, USER, Oracle, Violation
+from tools.search.quotient import Quotient
 from tools.search.seen import Seen
 from tools.search.workflows import WorkflowData, is_held_up, larger, spread, two_items
 
@@ -41,12 +42,6 @@ class Node:
     writes: int = 0
     parent: Node | None = None
     move: Move | None = None
-
-    def key(self) -> Hashable:
-        """What tells nodes apart; after the end of a run only its gaps do."""
-        if self.seen.status:
-            return self.seen.status, self.position.state.gaps.newest
-        return self.position.key, self.seen.key()
 
     def story(self) -> tuple[Move, ...]:
         """Return the moves that led here."""
@@ -125,6 +120,39 @@ def _listed(counts: Counter[str]) -> str:
     return ", ".join(f"{name} {count}" for name, count in sorted(counts.items()))
 
 
+class Frontier:
+    """The nodes that a search has found, and those that it has yet to go on from.
+
+    One of several that `key_of` takes for alike is gone on from; again, where a shorter run or one that has
+    written less leads to it.
+    """
+
+    def __init__(self, key_of: Callable[[Position, Seen], Hashable]) -> None:
+        self.found: dict[Hashable, list[Node]] = {}
+        self._key_of = key_of
+        self._waiting: list[tuple[int, int, Node]] = []
+        self._pushed = 0
+
+    def __len__(self) -> int:
+        return len(self._waiting)
+
+    def add(self, node: Node) -> bool:
+        """Say whether a node has to be gone on from."""
+        others = self.found.setdefault(self._key_of(node.position, node.seen), [])
+        if any(other.depth <= node.depth and other.writes <= node.writes for other in others):
+            return False
+        others.append(node)
+        return True
+
+    def push(self, node: Node) -> None:
+        self._pushed += 1
+        heappush(self._waiting, (node.depth + node.writes, self._pushed, node))
+
+    def pop(self) -> Node:
+        """Return a node that few commands and few writes have led to."""
+        return heappop(self._waiting)[-1]
+
+
 def explore(
     data: WorkflowData,
     setting: Setting,
@@ -135,6 +163,7 @@ def explore(
     most: int = MOST,
     until: float = float("inf"),
     rule: str = "",
+    frontier: Frontier | None = None,
 ) -> bool:
     """Search one workflow under one setting, the shortest runs first, and say whether to the end.
 
@@ -142,46 +171,55 @@ def explore(
     A rewind is no move: every position that was found is gone on from in every way.
     """
     surfaces, oracle = alphabets(data, setting), Oracle(data)
+    frontier = Frontier(Quotient(data).key) if frontier is None else frontier
     start = Node(Position(RunState()), Seen(), depth=-1)  # to begin is no step
-    known, kinds = {start.key()}, data.name.partition("[")[2].rstrip("]").split("+")
-    waiting = [(0, 0, start)]
-    while waiting and len(known) < most and perf_counter() < until:
+    frontier.add(start)
+    frontier.push(start)
+    while len(frontier) and len(frontier.found) < most and perf_counter() < until:
         if figures.violations[rule]:
             break
-        _, _, node = heappop(waiting)
+        node, results = frontier.pop(), set[Hashable]()
         moves = ((alphabet.engine, move) for alphabet in surfaces for move in alphabet.moves(node.position))
         for engine, move in moves:
             if move.writes and node.writes == writes:
                 continue
-            reached, wrong = _after(engine, oracle, node, move)
+            reached, wrong = _after(engine, oracle, node, move, results)
             figures.commands += 1
             for violation in wrong:
                 figures.violations[violation.rule] += 1
                 figures.note(Found(data, setting, violation, reached.story()))
-            if reached is node or (key := reached.key()) in known:
-                continue
-            known.add(key)
-            figures.ended += bool(reached.seen.status)
-            if reached.depth < depth and not wrong:
-                heappush(waiting, (reached.depth + reached.writes, len(known), reached))
+            if reached is not node and frontier.add(reached) and reached.depth < depth and not wrong:
+                frontier.push(reached)
+    states = len(frontier.found)
     figures.runs += 1
-    figures.whole += not waiting
-    figures.states += len(known)
+    figures.whole += not len(frontier)
+    figures.states += states
+    figures.ended += sum(bool(nodes[0].seen.status) for nodes in frontier.found.values())
     figures.judged += oracle.judged
-    figures.kinds.update(dict.fromkeys(kinds, len(known)))
-    figures.settings[f"{setting.decisions} {setting.enforcement} {setting.mode}"] += len(known)
-    return not waiting
+    figures.kinds.update(dict.fromkeys(data.name.partition("[")[2].rstrip("]").split("+"), states))
+    figures.settings[f"{setting.decisions} {setting.enforcement} {setting.mode}"] += states
+    return not len(frontier)
 
 
-def _after(engine: Engine, oracle: Oracle, node: Node, move: Move) -> tuple[Node, Sequence[Violation]]:
-    """Return where a move leads, and what is wrong with it; the node itself if nothing came of it."""
+def _after(
+    engine: Engine, oracle: Oracle, node: Node, move: Move, results: set[Hashable]
+) -> tuple[Node, Sequence[Violation]]:
+    """Return where a move leads, and what is wrong with it.
+
+    It is the node itself if nothing came of the move, or what came of another, whose `results` are known:
+    the same events lead to the same state, and to the same verdict.
+    """
     if move.command is None:
         assert move.position is not None
         return Node(move.position, node.seen, node.depth, node.writes, node, move), ()
     sent = engine.send(node.position, move.command, move.form)
+    result = (sent.told, move.by_user, move.writes)
+    if result in results:
+        return node, ()
+    results.add(result)
     if wrong := beside_the_log(node.position, move, sent):
         return Node(node.position, node.seen, node.depth, node.writes, node, move), wrong
-    if not sent.events and sent.position == node.position:
+    if not sent.recorded and sent.position == node.position:
         return node, ()
     seen, violations = oracle.read(node.seen, sent.events, node.position.files)
     depth, writes = node.depth + (not move.by_user), node.writes + move.writes

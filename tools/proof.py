@@ -97,9 +97,10 @@ PARTS = {
     ),
     "sample": Part(
         "Sampled mutants",
-        "Sixty conditions of core and ledger, chosen by chance, are turned around one at a time; the quick\n"
-        "tests must notice at least 56. A run that was stopped goes on with the same seed:\n"
-        "`python -m tools.sampled_mutants --seed N`.",
+        "Sixty conditions of core and ledger, chosen by chance, are turned around one at a time; the tests\n"
+        "must notice at least 56. The quick tests that enter the changed function come first, the whole\n"
+        "suite only if they leave too many. A run that was stopped goes on with the same seed, while\n"
+        "the sources stay the same: `python -m tools.sampled_mutants --seed N`.",
         ("tools.sampled_mutants", "--seed", "{seed}"),
     ),
     "growth": Part(

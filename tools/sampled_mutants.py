@@ -2,35 +2,39 @@
 
     python -m tools.sampled_mutants [--seed N] [--sample 60] [--least 56] [--processes 2]
 
-A mutant turns one condition around. The tests that name its module run first, then those of its room, then
-those of the surfaces; the first failure ends it. What was found is kept in `build/`, so that a run that was
-stopped goes on with the same seed. The exit code is 1 if fewer than `--least` were noticed.
+A mutant turns one condition around. First come the quick tests that enter the broken function, in this
+process; if they leave too many, the whole suite runs against each that is left, in a copy of the project.
+What was found is kept in `build/`, so that a run that was stopped goes on with the same seed. The exit code
+is 1 if fewer than `--least` were noticed.
 """
 
 from __future__ import annotations
 
 import argparse
+import difflib
 import os
 import shutil
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
+from hashlib import sha256
 from pathlib import Path
 from random import Random, randrange
 from tempfile import TemporaryDirectory
 
 import msgspec
+import pytest
 from msgspec import Struct
 
+from tools.live_mutants import SURVIVED, UNREACHED, LiveMutants
 from tools.mutants import ROOT
 from tools.search.engine_mutants import turned_around
 
 ROOMS = ("core", "ledger")
 SOURCES = Path("src/interlock")
+QUICK = (("tests/core", "tests/ledger"), ("tests/surfaces", "tests/attacks", "tests/cli"))
 KEPT = ROOT / "build"
-SECONDS = 900  # for the tests of one stage
-SURVIVED, TIME = "SURVIVED", "time"
+SECONDS = 3600  # for the whole suite
 IGNORED = shutil.ignore_patterns(".git", ".venv", "build", "node_modules", "__pycache__", ".*_cache")
 
 
@@ -44,6 +48,18 @@ class SampledMutant(Struct, frozen=True):
     @property
     def name(self) -> str:
         return f"{self.module}:{self.line} not ({self.condition})"
+
+    @property
+    def dotted(self) -> str:
+        return f"interlock.{self.module.removesuffix('.py').replace('/', '.')}"
+
+    def difference(self) -> str:
+        """Return the changed lines."""
+        sound = (ROOT / SOURCES / self.module).read_text("utf-8")
+        lines = difflib.unified_diff(
+            sound.splitlines(), self.source().splitlines(), self.module, n=1, lineterm=""
+        )
+        return "\n".join(lines)
 
     def source(self) -> str:
         """Return the module with the condition turned around."""
@@ -61,41 +77,30 @@ def mutants() -> Iterator[SampledMutant]:
                 yield SampledMutant(module, line, condition)
 
 
-def stages(mutant: SampledMutant) -> Iterator[tuple[str, ...]]:
-    """Yield the tests to run, the most related first."""
-    dotted = f"interlock.{mutant.module.removesuffix('.py').replace('/', '.')}"
-    tests = sorted((ROOT / "tests").rglob("test_*.py"))
-    naming = tuple(str(it.relative_to(ROOT)) for it in tests if dotted in it.read_text("utf-8"))
-    if naming:
-        yield naming
-    yield (f"tests/{mutant.module.partition('/')[0]}",)
-    yield "tests/surfaces", "tests/attacks", "tests/cli"
-
-
 def noticed_by(mutant: SampledMutant) -> str:
-    """Make a mutant in a copy of the project; return the test that notices it first."""
+    """Make a mutant in a copy of the project; return the test of the whole suite that notices it first."""
     with TemporaryDirectory() as folder:
         copy = Path(folder) / "project"
         shutil.copytree(ROOT, copy, ignore=IGNORED)
-        return next(filter(None, (_noticed(copy, mutant, tests) for tests in stages(mutant))), SURVIVED)
+        return _noticed(copy, mutant) or SURVIVED
 
 
-def _noticed(copy: Path, mutant: SampledMutant, tests: Sequence[str]) -> str:
-    """Return the first of these tests that fails with the mutant and passes without it."""
+def _noticed(copy: Path, mutant: SampledMutant) -> str:
+    """Return the first test that fails with the mutant and passes without it."""
     file, excused = copy / SOURCES / mutant.module, list[str]()
     sound, broken = (ROOT / SOURCES / mutant.module).read_text("utf-8"), mutant.source()
     while True:
         file.write_text(broken, "utf-8")
-        name = _failed(copy, tests, excused)
+        name = _failed(copy, ("tests",), excused)
         file.write_text(sound, "utf-8")
-        if name in ("", TIME) or not _failed(copy, (name,), ()):
+        if not name or not _failed(copy, (name,), ()):
             return name
         excused.append(name)
 
 
 def _failed(copy: Path, tests: Sequence[str], excused: Sequence[str]) -> str:
-    """Run tests in a copy until one fails, and name it; those that take for ever have noticed too."""
-    chosen = ["-q", "-x", "-m", "not slow", "-p", "no:cacheprovider", "-p", "no:xdist"]
+    """Run tests in a copy until one fails, and name it; those that take too long have noticed nothing."""
+    chosen = ["-q", "-x", "-p", "no:cacheprovider", "-p", "no:xdist"]
     chosen += [f"--deselect={name}" for name in excused]
     environment = {**os.environ, "PYTHONPATH": f"{copy / 'src'}{os.pathsep}{copy / 'tests'}"}
     try:
@@ -109,7 +114,7 @@ def _failed(copy: Path, tests: Sequence[str], excused: Sequence[str]) -> str:
             check=False,
         )
     except subprocess.TimeoutExpired:
-        return TIME
+        return ""
     failed = [line for line in ran.stdout.splitlines() if line.startswith(("FAILED ", "ERROR "))]
     return failed[0].split(" - ")[0].split(maxsplit=1)[1] if failed else ""
 
@@ -126,32 +131,59 @@ def main() -> None:
     print(
         f"seed {options.seed}: {len(chosen)} of {len(every)} conditions of {' and '.join(ROOMS)}", flush=True
     )
-    known = _known(options.seed)
-    left = [mutant for mutant in chosen if mutant.name not in known]
-    with ProcessPoolExecutor(options.processes) as pool:
-        for mutant, by in zip(left, pool.map(noticed_by, left), strict=True):
-            known[mutant.name] = by
-            _keep(options.seed, known)
-            print(f"{SURVIVED if by == SURVIVED else 'noticed '}  {mutant.name}", flush=True)
-    survivors = [mutant.name for mutant in chosen if known[mutant.name] == SURVIVED]
-    print(f"{len(chosen) - len(survivors)} of {len(chosen)} mutants were noticed by the quick tests")
-    for name in survivors:
-        print(f"{SURVIVED}  {name}")
+    found = Found(options.seed, chosen)
+    for tests in QUICK:
+        found.ask_quick_tests(tests, options.processes)
+    found.ask_whole_suite(options.least)
+    survivors = found.survivors()
+    print(f"{len(chosen) - len(survivors)} of {len(chosen)} mutants were noticed")
+    for mutant in survivors:
+        print(f"{SURVIVED}  {mutant.name}\n{mutant.difference()}")
     sys.exit(len(chosen) - len(survivors) < options.least)
 
 
-def _file(seed: int) -> Path:
-    return KEPT / f"sampled-mutants-{seed}.json"
+class Found:
+    """Who noticed the mutants of a sample; kept in a file, for a run that goes on."""
+
+    def __init__(self, seed: int, chosen: Sequence[SampledMutant]) -> None:
+        self.chosen = chosen
+        self.file = KEPT / f"sampled-mutants-{seed}.json"
+        known = self.file.read_bytes() if self.file.exists() else b"{}"
+        self.by = msgspec.json.decode(known, type=dict[str, str])
+        self.output = os.fdopen(os.dup(1), "w", buffering=1)  # pytest takes the other
+
+    def survivors(self) -> list[SampledMutant]:
+        return [mutant for mutant in self.chosen if self.by[mutant.name] in (SURVIVED, UNREACHED)]
+
+    def keep(self, mutant: SampledMutant, by: str) -> None:
+        self.by[mutant.name] = by
+        KEPT.mkdir(exist_ok=True)
+        self.file.write_bytes(msgspec.json.encode(self.by))
+        print(f"{mutant.name}\n          by {by}", file=self.output)
+
+    def ask_quick_tests(self, tests: Sequence[str], processes: int) -> None:
+        """Run those of the tests that enter what is broken and was not noticed yet; laws take too long."""
+        left = [it for it in self.chosen if self.by.get(it.name, SURVIVED) in (SURVIVED, UNREACHED)]
+        chosen = ["-q", "-m", "not slow and not hypothesis", "-p", "no:cacheprovider", "-p", "no:xdist"]
+        with TemporaryDirectory() as folder:
+            told = lambda number, by: self.keep(left[number], by)  # noqa: E731
+            plugin = LiveMutants(left, ROOT / SOURCES, _entered(), Path(folder), told, processes)
+            pytest.main([*chosen, *tests], plugins=[plugin])
+
+    def ask_whole_suite(self, least: int) -> None:
+        """Run everything against those that are left, until enough were noticed."""
+        for mutant in self.survivors():
+            if len(self.chosen) - len(self.survivors()) >= least:
+                return
+            self.keep(mutant, noticed_by(mutant))
 
 
-def _known(seed: int) -> dict[str, str]:
-    """Return who noticed the mutants that an earlier run has come to."""
-    return msgspec.json.decode(_file(seed).read_bytes(), type=dict[str, str]) if _file(seed).exists() else {}
-
-
-def _keep(seed: int, known: dict[str, str]) -> None:
+def _entered() -> Path:
+    """Return the file that keeps what the tests of these sources enter."""
     KEPT.mkdir(exist_ok=True)
-    _file(seed).write_bytes(msgspec.json.encode(known))
+    files = sorted(file for room in ("src", "tests") for file in (ROOT / room).rglob("*.py"))
+    digest = sha256(b"".join(file.read_bytes() for file in files)).hexdigest()
+    return KEPT / f"entered-{digest[:12]}.jsonl"
 
 
 if __name__ == "__main__":

@@ -2,7 +2,7 @@
 
     python -m tools.search.engine_mutants [--seed N] [--sample 60]
 
-A mutant turns one condition of a module around. It is made in a copy of the sources and probed by a short
+A mutant turns one condition of a module around. It is made in a process of its own and probed by a short
 search and honest walks, with the guard and without it; what nobody notices without it is left to the tests of
 the core, without the guard too. The exit code is 1 if the oracle sees a violation that the guard let pass.
 """
@@ -12,18 +12,17 @@ from __future__ import annotations
 import argparse
 import ast
 import os
-import resource
-import shutil
-import signal
-import subprocess
 import sys
 from collections import Counter
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from random import Random, randrange
 from tempfile import TemporaryDirectory
 
+import pytest
+from msgspec import Struct
+
+from tools.live_mutants import HANGS, SURVIVED, UNREACHED, LiveMutants, outcome_of
 from tools.search.adapter import Setting
 from tools.search.explore import MAIN, Figures, explore
 from tools.search.honest import walk
@@ -57,21 +56,30 @@ PROBED = (
     (("each-reporting",), Setting("execution", "auto")),
 )
 STATES = 30
-SECONDS = 600
-MOST_CPU = 30  # seconds of a probe; a sound engine takes four
+MOST_CPU = 15  # seconds of a probe; a sound engine takes three
 ORACLE, SILENT = "seen by the oracle", "silent"
-TESTS = ("tests/core", "--ignore", "tests/core/guard")
-COPIED = ("src", "tests", "tools", "bench", "pyproject.toml")
+TESTS = ("tests/core", "--ignore", "tests/core/guard", "-m", "not slow and not hypothesis")
 
 
-@dataclass(frozen=True)
-class EngineMutant:
+class EngineMutant(Struct, frozen=True):
     """One condition, turned around."""
 
     module: str
     line: int
     text: str
-    source: str
+    broken: str
+
+    @property
+    def name(self) -> str:
+        return f"{self.module}:{self.line} not ({self.text})"
+
+    @property
+    def dotted(self) -> str:
+        return f"interlock.core.engine.{self.module.replace('/', '.')}"
+
+    def source(self) -> str:
+        """Return the module with the condition turned around."""
+        return self.broken
 
 
 def engine_mutants(module: str) -> Iterator[EngineMutant]:
@@ -121,65 +129,32 @@ def _probed(data: WorkflowData, setting: Setting) -> Iterator[str]:
     yield from figures.violations
 
 
-class Copy:
-    """A copy of the project, in which one module at a time is broken."""
+def probed(mutant: EngineMutant, *, guarded: bool) -> str:
+    """Probe a mutant in a process of its own, and say who notices it."""
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        for name in COPIED:
-            if (ROOT / name).is_dir():
-                shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("node_modules"))
-            else:
-                shutil.copy(ROOT / name, folder / name)
-        self.known = self.failed()  # tests of the guard within the core's
+    def told() -> str:
+        if not guarded:
+            unguard()
+        return "\n".join(text.split()[0] for text in probe())
 
-    def noticed(self, mutant: EngineMutant) -> tuple[str, str]:
-        """Say who notices a mutant, with the guard and without it."""
-        file = self.folder / ENGINE / f"{mutant.module}.py"
-        sound = file.read_text("utf-8")
-        file.write_text(mutant.source, "utf-8")
-        try:
-            guarded, unguarded = self.probed("--guarded"), self.probed()
-            if unguarded == SILENT and self.failed("-x", *self.known):
-                unguarded = "seen by the tests"
-        finally:
-            file.write_text(sound, "utf-8")
-        return guarded, unguarded
+    words = outcome_of(mutant, told, MOST_CPU)
+    return HANGS if words is None else _noticed_by(set(words.splitlines()))
 
-    def probed(self, *options: str) -> str:
-        """Probe what is in the copy in a process of its own."""
-        ran = self._run("tools.search.engine_mutants", "--probe", *options)
-        if ran is None:
-            return "hangs"
-        if ran.returncode == -signal.SIGXCPU:
-            return "hangs"
-        words = {text.split()[0] for text in ran.stdout.splitlines()}
-        return _noticed_by(words | {"crashes"} if ran.returncode else words)
 
-    def failed(self, *options: str) -> list[str]:
-        """Run the tests of the core without the guard; return options that leave out those that fail."""
-        plugins = ("-p", "no:xdist", "-p", "no:cacheprovider", "-p", "tools.search.unguarded")
-        ran = self._run("pytest", "-q", "-m", "not slow", *plugins, *options, *TESTS)
-        if ran is None:
-            return ["hangs"]
-        failed = [line.split()[1] for line in ran.stdout.splitlines() if line.startswith(("FAILED", "ERROR"))]
-        return [f"--deselect={test}" for test in failed]
+def seen_by_tests(mutants: Sequence[EngineMutant]) -> set[str]:
+    """Run the tests of the core without the guard; return the mutants that one of them notices."""
+    seen = set[str]()
 
-    def _run(self, *arguments: str) -> subprocess.CompletedProcess[str] | None:
-        environment = {**os.environ, "PYTHONPATH": f"{self.folder / 'src'}{os.pathsep}{self.folder}"}
-        command = [sys.executable, "-m", *arguments]
-        try:
-            return subprocess.run(
-                command,
-                cwd=self.folder,
-                env=environment,
-                capture_output=True,
-                text=True,
-                timeout=SECONDS,
-                check=False,
-            )
-        except subprocess.TimeoutExpired:
-            return None
+    def told(number: int, by: str) -> None:
+        if by not in (SURVIVED, UNREACHED):
+            seen.add(mutants[number].name)
+
+    with TemporaryDirectory() as folder:
+        plugin = LiveMutants(
+            mutants, ROOT / ENGINE, Path(folder) / "entered", Path(folder), told, prepare=unguard
+        )
+        pytest.main(["-q", "-p", "no:cacheprovider", "-p", "no:xdist", *TESTS], plugins=[plugin])
+    return seen
 
 
 def _noticed_by(wrong: set[str]) -> str:
@@ -200,13 +175,16 @@ class Noticed:
 
     def probed(self, sample: int) -> Iterator[str]:
         """Probe the first of the mutants, and tell of each."""
-        with TemporaryDirectory() as folder:
-            copy = Copy(Path(folder))
-            for mutant in self.mutants[:sample]:
-                on, off = copy.noticed(mutant)
-                self.by["on"][on] += 1
-                self.by["off"][off] += 1
-                yield f"{on:22}{off:22}{mutant.module}:{mutant.line} not ({mutant.text})"
+        silent = list[EngineMutant]()
+        for mutant in self.mutants[:sample]:
+            on, off = probed(mutant, guarded=True), probed(mutant, guarded=False)
+            self.by["on"][on] += 1
+            self.by["off"][off] += 1
+            silent += [mutant] if off == SILENT else []
+            yield f"{on:22}{off:22}{mutant.name}"
+        seen = seen_by_tests(silent) if silent else set()
+        self.by["off"] += Counter({SILENT: -len(seen), "seen by the tests": len(seen)})
+        yield from (f"not seen by the tests  {mutant.name}" for mutant in silent if mutant.name not in seen)
 
     def lines(self) -> Iterator[str]:
         """Tell the figures."""
@@ -219,18 +197,9 @@ class Noticed:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--probe", action="store_true")
-    parser.add_argument("--guarded", action="store_true")
     parser.add_argument("--seed", type=int, default=int(os.environ.get("PROOF_SEED") or randrange(10**6)))
     parser.add_argument("--sample", type=int, default=60)
     options = parser.parse_args()
-    if options.probe:
-        resource.setrlimit(resource.RLIMIT_CPU, (MOST_CPU, 2 * MOST_CPU))
-        if not options.guarded:
-            unguard()
-        for text in sorted(probe()):
-            print(text)
-        return
     noticed = Noticed(options.seed)
     for text in noticed.probed(options.sample):
         print(text, flush=True)

@@ -1,7 +1,8 @@
 """Print the static shape of a package: how modules are grouped and named, and how long functions are.
 
 A private function is used once if its name occurs exactly twice in the text of its module: where it is
-defined and where it is used.
+defined and where it is used. A part that is counted apart is counted by its own modules: its lines in other
+modules count with those.
 """
 
 from __future__ import annotations
@@ -18,6 +19,31 @@ from typing import NamedTuple
 SOURCE = Path(__file__).resolve().parents[1] / "src" / "interlock"
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
+
+# What surrounds the engine and its surfaces, and is counted apart; a name also stands for what is below it.
+PARTS: Mapping[str, Sequence[str]] = {
+    "guard": ("interlock.core.guard", "interlock.ledger.runs.guarding"),
+    "checks": (
+        "interlock.checks",
+        "interlock.core.definition.checks",
+        "interlock.core.engine.run_checks",
+        "interlock.authoring.found_checks",
+        "interlock.authoring.compile.items.checks",
+        "interlock.ledger.decisions.trust",
+        "interlock.ledger.runs.check_runs",
+        "interlock.ledger.queries.check_results",
+        "interlock.console.pages.trust_pages",
+        "interlock.cli.commands.workflows.trust_",
+    ),
+    "evidence": ("interlock.ledger.evidence", "interlock.cli.commands.evidence", "interlock.cli.signing_key"),
+    "outbox and notifications": (
+        "interlock.ledger.outbox",
+        "interlock.transport.notify",
+        "interlock.cli.notify",
+        "interlock.cli.commands.upkeep.notify_",
+    ),
+    "approvers": ("interlock.core.run.polls", "interlock.ledger.decisions.approvals"),
+}
 
 
 class Module(NamedTuple):
@@ -69,6 +95,31 @@ def _module(source: Path, path: Path) -> Module:
     return Module(path, name, text, ast.parse(text))
 
 
+def lines_per_room(modules: Sequence[Module]) -> list[tuple[str, int]]:
+    """Count the lines of each room, the largest first; a module of the package itself is in no room."""
+    counts: Counter[str] = Counter()
+    for module in modules:
+        counts[".".join(module.name.split(".")[:2])] += line_count(module)
+    return sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+
+
+def lines_per_part(modules: Sequence[Module]) -> dict[str, int]:
+    """Count the lines of the parts that are counted apart."""
+    return {
+        part: sum(
+            line_count(module)
+            for module in modules
+            if any(module.name == name or module.name.startswith(f"{name}.") for name in names)
+        )
+        for part, names in PARTS.items()
+    }
+
+
+def line_count(module: Module) -> int:
+    """Count the lines of a module as `wc -l` does."""
+    return module.text.count("\n")
+
+
 def modules_per_package(modules: Sequence[Module]) -> list[tuple[str, int]]:
     """Count the files directly in each package, its `__init__` included, the largest first."""
     counts = Counter(module.package for module in modules)
@@ -82,6 +133,16 @@ def repeated_classes(modules: Sequence[Module]) -> dict[str, list[str]]:
         for module in modules
         for node in module.tree.body
         if isinstance(node, ast.ClassDef) and not node.name.startswith("_")
+    )
+
+
+def repeated_functions(modules: Sequence[Module]) -> dict[str, list[str]]:
+    """Return the public functions that more than one module defines, with these modules."""
+    return _repeated(
+        (node.name, module.name)
+        for module in modules
+        for node in module.tree.body
+        if isinstance(node, Function) and not node.name.startswith("_")
     )
 
 
@@ -106,6 +167,15 @@ def private_functions(modules: Sequence[Module]) -> PrivateFunctions:
         if function.name.startswith("_") and not function.name.startswith("__")
     ]
     return PrivateFunctions(len(uses), uses.count(1))
+
+
+def isinstance_calls(modules: Sequence[Module]) -> int:
+    """Count the calls of `isinstance`."""
+    return sum(
+        isinstance(node, ast.Name) and node.id == "isinstance"
+        for module in modules
+        for node in ast.walk(module.tree)
+    )
 
 
 def function_lengths(modules: Sequence[Module]) -> Lengths:
@@ -177,22 +247,35 @@ def report(modules: Sequence[Module]) -> str:
     """Return all figures as Markdown."""
     private, lengths, cycles = private_functions(modules), function_lengths(modules), import_cycles(modules)
     classes, names = repeated_classes(modules), repeated_module_names(modules)
-    packages = modules_per_package(modules)
+    functions, tests = repeated_functions(modules), isinstance_calls(modules)
+    packages, rooms, parts = (
+        modules_per_package(modules),
+        lines_per_room(modules),
+        lines_per_part(modules),
+    )
+    lines, apart = sum(map(line_count, modules)), sum(parts.values())
     rows = [
+        ("lines", f"{lines:,}"),
+        ("lines without the parts counted apart", f"{lines - apart:,}"),
         ("modules", f"{len(modules)}"),
         ("largest package", f"{packages[0][0]}, {packages[0][1]} modules" if packages else "none"),
         ("public class names in more than one module", f"{len(classes)}"),
+        ("public function names in more than one module", f"{len(functions)}"),
         ("module names that occur more than once", f"{len(names)}"),
         ("private functions", f"{private.total:,}"),
         ("of these used once", f"{private.used_once:,} ({private.share:.1%})"),
         ("functions", f"{lengths.functions:,}"),
         ("lines of a function: median, 90th percentile, most", ", ".join(f"{n:g}" for n in lengths[1:])),
+        ("`isinstance` per 1,000 lines", f"{tests * 1000 / lines:.1f} ({tests})" if lines else "none"),
         ("import cycles", f"{len(cycles)}"),
     ]
     sections = [
         "\n".join(["| figure | value |", "|---|---|", *(f"| {name} | {value} |" for name, value in rows)]),
+        _section("Lines per room", [f"{name}: {count:,}" for name, count in rooms]),
+        _section("Lines of the parts counted apart", [f"{name}: {count:,}" for name, count in parts.items()]),
         _section("Modules per package", [f"{name}: {count}" for name, count in packages]),
         _section("Public class names in more than one module", _lines(classes)),
+        _section("Public function names in more than one module", _lines(functions)),
         _section("Module names that occur more than once", _lines(names)),
         _section("Import cycles", [", ".join(cycle) for cycle in cycles]),
     ]

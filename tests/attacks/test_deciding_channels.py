@@ -188,6 +188,45 @@ def test_a15_a_confirmation_named_by_its_step_is_put_to_the_user(bench: Bench, s
 CLIENT = Terms(decisions="client", min_response_ms=0)
 
 
+@on(*EVERY)
+def test_a_form_that_names_no_option_answers_nothing(bench: Bench, surface: str) -> None:
+    """A client that does not keep to the form's schema is told the options; the next form counts."""
+    agent = at_the_gate(bench, surface, CLIENT)
+    agent.respond_with_forms("deploy", "yes", accepts("whatever"))
+    held(not agent.decisions(), unasked(agent, []))
+    assert "whatever" in agent.text
+    agent.respond_with_forms("deploy", "yes", accepts("no"))
+    assert [(answer.option, answer.channel) for answer in agent.decisions()] == [("no", "elicitation")]
+
+
+@on(*EVERY)
+def test_a_form_that_neither_approves_nor_rejects_answers_nothing(bench: Bench, surface: str) -> None:
+    write_activities(bench, activity("plan", step("delete", userInput=[APPROVAL]), to="ship"), SHIP)
+    agent = Attacker(bench, surface, CLIENT)
+    agent.start()
+    tool, arguments = finishing(agent)
+    agent.call_with_forms(accepts("whatever"), tool, **arguments)
+    held(not agent.decisions() and not agent.has_done("delete"), unasked(agent, []))
+    tool, arguments = finishing(agent)
+    agent.call_with_forms(accepts("approve"), tool, **arguments)
+    assert agent.has_done("delete")
+
+
+@on(*EVERY)
+def test_a_form_that_neither_proceeds_nor_revises_answers_nothing(bench: Bench, surface: str) -> None:
+    write_activities(bench, activity("plan", step("delete", requireConfirmation=True), to="ship"), SHIP)
+    agent = Attacker(bench, surface, CLIENT)
+    agent.start()
+    tool, arguments = finishing(agent)
+    agent.call_with_forms(accepts("whatever"), tool, **arguments)
+    if surface in CLAIMING:
+        agent.reach("confirm-delete")
+    for choice in ("whatever", "proceed"):
+        held(not agent.decisions() and not agent.has_entered("ship"), unasked(agent, []))
+        agent.respond_with_forms("confirm-delete", "proceed", accepts(choice))
+    assert [answer.option for answer in agent.decisions()] == ["proceed"]
+
+
 def user_is_faster(agent: Attacker, gate: str, own: str, of_form: str) -> Reaction:
     """Return a form's answer that comes after the user has decided in the inbox."""
 
@@ -366,3 +405,33 @@ def test_declines_a_rewind_does_not_forget_a_decline(bench: Bench, surface: str)
     agent.walk("prepare")
     agent.respond("deploy", "yes")
     held(not agent.decisions("deploy"), f"recorded: {agent.decisions('deploy')}")
+
+
+BEGINNINGS = {"before the first activity": [], "at the end of an activity": [activity("plan", to="ask")]}
+
+
+@on(*STEPWISE, begun=CLAIMING, where=BEGINNINGS, asks=["gate", "input"])
+def test_declines_the_agent_does_not_answer_a_declined_form_of_another_surfaces_run(
+    bench: Bench, surface: str, begun: str, where: str, asks: str
+) -> None:
+    """The call that meets the question comes to its activity first, where another surface left the run."""
+    asked = [DEPLOY, step("delete")] if asks == "gate" else [step("delete", userInput=[APPROVAL])]
+    before = BEGINNINGS[where]
+    write_activities(bench, *before, activity("ask", *asked), initial="plan" if before else "ask")
+    first = Attacker(bench, begun)
+    first.call("start_session", workflow_id="deploy", agent_id="agent")
+    if before:
+        first.go("plan")
+    agent = Attacker(bench, surface)
+    token = {"stateToken" if surface == "execution" else "state": first.tokens["session_token"]}
+    agent.call("continue_workflow" if surface == "execution" else "nav_situation", **token)
+    if before and surface == "navigation":
+        agent.act("transition", activity_id="ask")
+    if asks == "gate":
+        shown = agent.respond_with_forms("deploy", "yes", declines)
+    else:
+        tool, arguments = finishing(agent, signed="approve")
+        shown = agent.call_with_forms(declines, tool, **arguments)
+    held(len(shown) == 1 and not agent.decisions(), unasked(agent, shown))
+    assert agent.events("question_declined"), agent.text
+    agent.user_decides(*("deploy", "no") if asks == "gate" else ("signed", "approve"))

@@ -22,11 +22,14 @@ def test_a_group_is_made_listed_changed_and_removed(tmp_path: Path) -> None:
     made = interlock(tmp_path, "auth", "group", "leads", "ada", "ben", "ada")
     assert (made.code, made.out) == (0, "leads: ada, ben\n")
     assert AccessTokens(tmp_path).approver("ben") == Approver("ben", ("leads",))
+    interlock(tmp_path, "auth", "group", "board", "dora")
     interlock(tmp_path, "auth", "group", "leads", "cleo")
-    assert interlock(tmp_path, "auth", "groups", "--json").json["groups"] == {"leads": ["cleo"]}
-    assert interlock(tmp_path, "auth", "groups").out == "leads: cleo\n"
+    listed = interlock(tmp_path, "auth", "groups", "--json").json["groups"]
+    assert listed == {"board": ["dora"], "leads": ["cleo"]}
     removed = interlock(tmp_path, "auth", "group", "leads")
     assert (removed.code, removed.out) == (0, "leads: removed\n")
+    assert interlock(tmp_path, "auth", "groups").out == "board: dora\n"
+    interlock(tmp_path, "auth", "group", "board")
     empty = interlock(tmp_path, "auth", "groups")
     assert (empty.out, "There are no groups" in empty.err) == ("", True)
 

@@ -254,7 +254,7 @@ def test_gc_removes_what_is_old_unless_it_is_kept(data: Path, session: str) -> N
     assert gone(0, interlock(data, "gc", "--waiting", "--json")).json["removed"] == 0
     gone(0, interlock(data, "gc", "--unkeep", session))
     dry = gone(0, interlock(data, "gc", "--waiting", "--dry-run", "--json")).json
-    assert dry["sessions"] == [session]
+    assert (dry["sessions"], dry["days"]) == ([session], 90)
     assert gone(0, interlock(data, "gc", "--waiting", "--json")).json["removed"] == 1
     gone(3, interlock(data, "status", session))
 

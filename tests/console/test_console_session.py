@@ -67,14 +67,30 @@ def test_runs_of_a_session_have_a_lane_each_and_the_session_one_of_its_own(desk:
     desk.clock.pass_seconds(60)
     desk.agent.call("start_workflow", workflowId="wr.small_task", context={"goal": "Second"}, **token)
     page = desk.shows(f"sessions/{desk.ref}")
-    assert [(run["title"], run["workflowId"], run["branches"]) for run in page["runs"]] == [
-        ("First", "test.flow", 1),
-        ("Second", "wr.small_task", 1),
+    shown = ("title", "workflowId", "status", "branches")
+    assert [tuple(run[name] for name in shown) for run in page["runs"]] == [
+        ("First", "test.flow", "in_progress", 1),
+        ("Second", "wr.small_task", "in_progress", 1),
     ]
     whole, first, second = page["lanes"]
     assert ["Between them." in mark["text"] for mark in whole["marks"]] == [True]
     assert whole["start"] <= first["start"] < whole["marks"][0]["at"] < second["start"] <= whole["end"]
     assert page["notes"] == ["Between them."]
+    assert page["story"]["runId"] == page["runs"][1]["runId"], "one run at a time, the newest first"
+    assert [step["item"] for step in page["story"]["steps"]] == ["agree"]
+
+
+def test_a_node_shows_where_the_agent_diverged_and_what_it_observed(desk: Desk) -> None:
+    desk.agent.start("test.flow")
+    provenance = {"kind": "attempted_use", "attemptContext": "workflow_step", "result": "failure"}
+    seen = {"kind": "wr.capability_observation", "capability": "delegation", "status": "unavailable"}
+    left = {"kind": "wr.workflow_divergence", "reason": "safety_stop", "summary": "Did less."}
+    desk.agent.ack("Done.", artifacts=[{**seen, "provenance": provenance}, left])
+    page = desk.shows(f"sessions/{desk.ref}")
+    assert [drawn["node"]["diverged"] for drawn in page["trees"][0]["nodes"]] == [[], ["safety_stop"]]
+    marks = [(mark["kind"], mark["text"], mark["weight"]) for mark in page["story"]["steps"][0]["marks"]]
+    assert ("capability", "delegation: unavailable", "warning") in marks
+    assert ("divergence", "safety stop: Did less.", "warning") in marks
 
 
 def test_loops_have_lanes_and_waiting_is_counted_apart(bench: Bench) -> None:

@@ -8,11 +8,11 @@ from support.paths import DOCS
 from tools.pages import clauses
 
 LEAST = {
-    "execution": 120,
-    "lookup": 50,
-    "navigation": 65,
-    "gated": 55,
-    "session": 70,
+    "execution": 210,
+    "lookup": 65,
+    "navigation": 85,
+    "gated": 84,
+    "session": 120,
     "answers": 40,
     "protocol": 20,
 }

@@ -107,6 +107,25 @@ def test_an_imported_run_goes_on_where_the_workflow_was_never_installed(
     assert elsewhere.pending == "two"
 
 
+def test_what_work_is_found_by_travels_with_it_also_without_a_run(
+    bench: Bench, tmp_path: Path, elsewhere: Agent
+) -> None:
+    (tmp_path / "checkout" / ".git").mkdir(parents=True)
+    (tmp_path / "checkout" / ".git" / "HEAD").write_text("ref: refs/heads/topic\n")
+    bench.write(FLOW)
+    agent = bench.agent(project=tmp_path / "checkout")
+    run = agent.start("test.flow")["session"]["sessionId"]
+    agent.ack("See below.", artifacts=[{"kind": "x", "finding": "a loose valve"}])
+    notes = agent.call("start_session", title="Only notes")
+    agent.call("checkpoint_workflow", sessionToken=notes["sessionToken"], output={"notesMarkdown": "an idea"})
+    noted = notes["session"]["sessionId"]
+    for travelling in (run, noted):
+        assert imported(elsewhere.ledger, exported(agent.ledger, travelling)) == travelling
+    for words, found in (("topic", run), ("valve", run), ("idea", noted)):
+        best = elsewhere.call("resume_session", query=words)["candidates"][0]
+        assert (best["sessionId"], best["whyMatched"] != "recency_fallback") == (found, True)
+
+
 def test_tokens_of_the_store_it_came_from_open_nothing(agent: Agent, elsewhere: Agent) -> None:
     session = travelled(agent)
     before = agent.last

@@ -5,7 +5,10 @@ from __future__ import annotations
 import msgspec
 import pytest
 
+from interlock.core.run.preferences import PRESETS
+from interlock.ledger.decisions.modes import set_session_mode
 from interlock.ledger.log.records import NodeCreated
+from interlock.store.sqlite.lock import FileLock
 from interlock.surfaces.registry import build_surface
 from support.harness import Agent, Bench, FormAnswer, decision, gate, steps, workflow
 from support.log import logged_events
@@ -58,6 +61,9 @@ def test_the_answer_has_every_field_of_the_contract(agent: Agent) -> None:
     }
     assert answer["preferences"] == {"autonomy": "guided", "riskPolicy": "conservative"}
     assert set(answer["session"]) == {"sessionId", "runId"}
+    documented = {"stateToken", "pending", "ackToken", "checkpointToken", "isComplete", "session"}
+    more = {"preferences", "kind", "nextIntent", "workflow", "_meta", "_error"}
+    assert set(answer) == documented | more, "and nothing about how the text is made"
     for name, prefix in (("stateToken", "st.v1."), ("ackToken", "ack.v1."), ("checkpointToken", "chk.v1.")):
         assert answer[name].startswith(prefix)
         assert len(answer[name]) <= 48
@@ -91,6 +97,25 @@ def test_a_replay_holds_in_another_process_after_the_file_vanished(agent: Agent,
     assert other.ack("on", at=first)["pending"]["stepId"] == "third"
 
 
+def test_a_replay_is_not_computed_again(bench: Bench) -> None:
+    bench.write(FLOW)
+    agent = bench.agent("never-stop")
+    started = agent.start("test.flow")
+    first = agent.ack("once", at=started)
+    text = agent.text
+    set_session_mode(agent.ledger, first["session"]["sessionId"], PRESETS["guided"], "cli")
+    bench.write(workflow(*steps("quite", "different")))
+    bench.clock.pass_seconds(1)
+    other = bench.agent()
+    today = other.look(first)
+    assert today["preferences"] != first["preferences"]
+    assert today["warnings"]
+    before = everything(other)
+    assert other.ack("once", at=started) == first
+    assert other.text == text
+    assert everything(other) == before
+
+
 def test_a_changed_file_is_a_warning_and_the_run_keeps_its_own(agent: Agent, bench: Bench) -> None:
     started = agent.start("test.flow")
     bench.write(workflow(*steps("quite", "different")))
@@ -107,7 +132,8 @@ def test_rehydrate_changes_no_row_and_gives_the_unused_attempt_again(agent: Agen
     before = everything(agent)
     looked = agent.look(tip)
     assert everything(agent) == before
-    assert looked["recap"]["entries"] == [{"stepId": "first", "notes": "what I did first"}]
+    short = [{"stepId": "first", "notes": "what I did first"}]
+    assert looked["recap"] == {"entries": short, "truncated": False}
     assert looked["ackToken"] == tip["ackToken"]
     assert "branches" not in looked
 
@@ -171,6 +197,7 @@ def test_a_checkpoint_keeps_notes_and_is_no_fork(agent: Agent) -> None:
         "output": {"notesMarkdown": "half way"},
     }
     kept = agent.call("checkpoint_workflow", **arguments)
+    assert (kept["pending"], kept["stateToken"]) == (started["pending"], started["stateToken"])
     count = events(agent)
     assert agent.call("checkpoint_workflow", **arguments) == kept
     assert events(agent) == count
@@ -216,6 +243,11 @@ def test_a_session_holds_notes_and_several_runs(agent: Agent) -> None:
     two = agent.call("start_workflow", workflowId="test.flow", sessionToken=token)
     assert one["session"]["sessionId"] == two["session"]["sessionId"] == opened["session"]["sessionId"]
     assert one["session"]["runId"] != two["session"]["runId"]
+    on = [agent.ack(notes, at=at) for notes, at in (("of two", two), ("of one", one))]
+    assert [answer["pending"]["stepId"] for answer in on] == ["second", "second"]
+    further = agent.ack("of two again", at=on[0])
+    assert [entry["notes"] for entry in agent.look(further)["recap"]["entries"]] == ["of two", "of two again"]
+    assert [entry["notes"] for entry in agent.look(on[1])["recap"]["entries"]] == ["of one"]
 
 
 def test_resume_finds_work_by_words_by_id_and_by_the_beginning_of_an_id(agent: Agent) -> None:
@@ -227,7 +259,9 @@ def test_resume_finds_work_by_words_by_id_and_by_the_beginning_of_an_id(agent: A
         {"resumeRef": session[: len("sess_") + 8]},
         {"resumeRef": started["session"]["runId"]},
     ):
+        before = everything(agent)
         found = agent.call("resume_session", **arguments)["candidates"]
+        assert everything(agent) == before
         assert [item["sessionId"] for item in found] == [session]
         assert found[0]["stateToken"] in agent.text
         assert agent.look(found[0])["pending"]["stepId"] == "first"
@@ -251,10 +285,36 @@ def test_optional_tools_can_be_switched_off(bench: Bench) -> None:
 
 
 def test_inspect_shows_the_hash_that_start_pins(agent: Agent) -> None:
+    before = everything(agent)
     shown = agent.call("inspect_workflow", workflowId="test.flow")
+    assert everything(agent) == before
     assert shown["workflowHash"] == agent.start("test.flow")["workflow"]["hash"]
     assert [item["id"] for item in shown["activities"][0]["items"]] == ["first", "second", "third"]
     assert "activities" not in agent.call("inspect_workflow", workflowId="test.flow", mode="metadata")
+
+
+def test_notes_are_of_a_session_or_of_a_node_and_not_of_both(agent: Agent) -> None:
+    token = agent.call("start_session", title="Release 12")["sessionToken"]
+    started = agent.call("start_workflow", workflowId="test.flow", sessionToken=token)
+    node = {name: started[name] for name in ("stateToken", "checkpointToken")}
+    before = everything(agent)
+    refused = agent.call("checkpoint_workflow", sessionToken=token, **node, output={"notesMarkdown": "x"})
+    assert refused["code"] == "VALIDATION_ERROR"
+    assert refused["details"]["suggestion"] == (
+        "Send stateToken and checkpointToken of one response, or a sessionToken."
+    )
+    assert everything(agent) == before
+
+
+def test_the_list_says_what_each_entry_is_and_whether_its_id_has_a_namespace(bench: Bench) -> None:
+    bench.write(workflow(*steps("first"), id="old-name"))
+    listed = bench.agent().call("list_workflows")["workflows"]
+    by_id = {entry["workflowId"]: (entry["kind"], entry["idStatus"]) for entry in listed}
+    assert by_id["wr.feature"] == ("workflow", "namespaced")
+    assert by_id["wr.routine-plan-generation"] == ("routine", "namespaced")
+    assert by_id["old-name"] == ("workflow", "legacy")
+    kinds = [entry["kind"] for entry in listed if entry["workflowId"].startswith("wr.")]
+    assert kinds == sorted(kinds, key=["workflow", "routine"].index), "workflows come first"
 
 
 def test_legacy_ids_run_with_a_suggested_name(bench: Bench) -> None:
@@ -271,6 +331,9 @@ def test_legacy_ids_run_with_a_suggested_name(bench: Bench) -> None:
     assert started["pending"]["stepId"] == "first"
     assert [warning["code"] for warning in started["warnings"]] == ["LEGACY_WORKFLOW_ID"]
     assert entry["suggestedId"] in started["warnings"][0]["message"]
+    (warning,) = agent.call("inspect_workflow", workflowId="old-name")["warnings"]
+    assert entry["suggestedId"] in warning["fix"]
+    assert entry["suggestedId"] in agent.text
 
 
 def test_an_unknown_workflow_is_answered_with_the_nearest(agent: Agent) -> None:
@@ -282,11 +345,41 @@ def test_an_unknown_workflow_is_answered_with_the_nearest(agent: Agent) -> None:
 def test_a_foreign_workflow_in_the_reserved_namespace_is_refused_with_advice(bench: Bench) -> None:
     bench.write(workflow(*steps("first"), id="wr.mine"))
     agent = bench.agent()
-    assert "wr." in agent.start("wr.mine")["message"]
-    assert any(
-        "wr.mine" in warning["message"] or "wr." in warning["message"]
-        for warning in agent.call("list_workflows")["warnings"]
-    )
+    refused = agent.start("wr.mine")
+    assert "'wr.mine' is in the reserved namespace wr" in refused["message"]
+    assert "--workflows NAME=PATH" in refused["details"]["suggestion"]
+    listed = agent.call("list_workflows")
+    assert "wr.mine" not in [entry["workflowId"] for entry in listed["workflows"]]
+    (warning,) = listed["warnings"]
+    assert "reserved namespace" in warning["message"]
+    assert "--workflows NAME=PATH" in warning["fix"]
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"capabilities": {"telepathy": "required"}}, "'telepathy' is not one of delegation, web_browsing"),
+        ({"capabilities": {"delegation": "maybe"}}, "'maybe' is not one of disabled, preferred, required"),
+        (
+            {"recommendedPreferences": {"recommendedAutonomy": "wild"}},
+            "'wild' is not one of full_auto_never_stop, full_auto_stop_on_user_deps, guided",
+        ),
+        (
+            {"recommendedPreferences": {"recommendedRiskPolicy": "bold"}},
+            "'bold' is not one of aggressive, balanced, conservative",
+        ),
+        (
+            {"steps": steps("ask", userInput=[{"reason": "needs_luck", "question": "?"}])},
+            "'needs_luck' is not one of needs_user_account_access, needs_user_approval, needs_user_artifact, "
+            "needs_user_choice, needs_user_environment_action, needs_user_secret_or_token",
+        ),
+    ],
+)
+def test_a_workflow_invents_no_capability_preference_or_reason(
+    bench: Bench, fields: FormAnswer, message: str
+) -> None:
+    bench.write({**FLOW, **fields})
+    assert message in bench.agent().start("test.flow")["message"]
 
 
 def test_notes_over_budget_are_cut_at_a_character_and_the_agent_is_told(agent: Agent) -> None:
@@ -316,8 +409,9 @@ def test_a_long_recap_says_how_much_was_left_out(bench: Bench) -> None:
         agent.ack(f"{number:03d} " + "x" * 400)
     recap = agent.look()["recap"]
     shown = [entry["notes"][:3] for entry in recap["entries"]]
-    assert shown[-1] == "049"
+    assert shown == [f"{number:03d}" for number in range(50)][-len(shown) :], "the newest, in order"
     assert recap["truncated"] is True
+    assert recap["policy"] in agent.text
     assert recap["omitted"] == 50 - len(shown)
     assert f"{recap['omitted']} earlier entries omitted" in agent.text
 
@@ -430,3 +524,87 @@ def test_two_decisions_that_differ_are_none(bench: Bench) -> None:
     assert agent.look(begun)["pending"]["stepId"] == "ship"
     agent.ack(artifacts=[decision("ship", "yes"), decision("ship", "yes")], at=begun)
     assert agent.pending == "one"
+
+
+def test_whether_to_retry_is_one_of_two_kinds(bench: Bench, agent: Agent) -> None:
+    agent.start("test.flow")
+    refused = agent.call("continue_workflow", stateToken="st.v1.none", ackToken=agent.last["ackToken"])
+    assert refused["retry"] == {"kind": "not_retryable"}
+    agent.ledger.store.deadline = 0.01  # type: ignore[attr-defined]
+    lock = FileLock(bench.folder / "interlock.lock")
+    with lock:
+        locked = agent.call("start_workflow", workflowId="test.flow")
+    lock.close()
+    assert locked["code"] == "TOKEN_SESSION_LOCKED"
+    assert locked["retry"] == {"kind": "retryable_after_ms", "afterMs": 1000}
+    assert "retry" not in agent.call("start_workflow", workflowId="test.flow")
+
+
+def test_a_narrowed_list_only_counts_the_files_that_cannot_be_loaded(bench: Bench) -> None:
+    bench.write(workflow(*steps("one")))
+    (bench.workflows / "broken.json").write_text('{"id": "test.broken", "steps": [}')
+    agent = bench.agent()
+    agent.call("list_workflows", find="flow")
+    assert "1 file could not be loaded: list_workflows without arguments says why." in agent.text
+    assert "broken.json" not in agent.text
+
+
+def test_an_empty_id_is_no_broken_file(bench: Bench) -> None:
+    (bench.workflows / "latin.json").write_bytes(b'{"id": "test.latin", "name": "Caf\xe9"}')
+    agent = bench.agent()
+    assert agent.start("")["code"] == "NOT_FOUND"
+
+
+def test_what_was_read_from_a_text_is_no_warning(bench: Bench) -> None:
+    look = {"id": "look", "title": "Look", "prompt": "Set `mode`."}
+    bench.write(workflow(look, *steps("fast", runCondition={"var": "mode", "equals": "fast"})))
+    agent = bench.agent()
+    assert agent.call("inspect_workflow", workflowId="test.flow")["warnings"] == []
+    assert "Warning" not in agent.text
+
+
+def test_finished_work_is_found_and_not_offered_to_go_on_with(bench: Bench) -> None:
+    bench.write(workflow(*steps("one")))
+    agent = bench.agent()
+    begun = agent.start("test.flow", goal="walrus")
+    agent.call("resume_session", query="walrus")
+    assert "The best match, ready to go on:" in agent.text
+    agent.ack("done", at=begun)
+    agent.call("resume_session", query="walrus")
+    assert "The best match:" in agent.text
+    assert "ready to go on" not in agent.text
+
+
+def test_the_name_of_the_workflow_is_not_called_a_goal(bench: Bench) -> None:
+    bench.write(workflow(*steps("one")))
+    agent = bench.agent()
+    agent.start("test.flow")
+    agent.look()
+    assert "Run of Flow" in agent.text
+    assert "Goal:" not in agent.text
+
+
+def test_an_optional_question_says_that_it_is(bench: Bench) -> None:
+    bench.write(workflow(gate("add", "none", "more", required=False), *steps("one")))
+    agent = bench.agent()
+    agent.start("test.flow")
+    assert "It is optional: without an answer, the question is passed over." in agent.text
+    assert agent.ack("")["pending"]["stepId"] == "one"
+
+
+def test_after_notes_were_kept_the_text_says_how_to_go_on(bench: Bench) -> None:
+    bench.write(workflow(*steps("one")))
+    agent = bench.agent()
+    begun = agent.start("test.flow")
+    tokens = {name: begun[name] for name in ("stateToken", "checkpointToken")}
+    agent.call("checkpoint_workflow", **tokens, output={"notesMarkdown": "half of it"})
+    told = "Kept. 'One' (one) is still pending. When it is done: continue_workflow with these tokens."
+    assert agent.text.startswith(told)
+
+
+def test_the_outline_says_where_a_run_stops_for_the_user(bench: Bench) -> None:
+    need = {"reason": "needs_user_choice", "key": "channel", "question": "Which?"}
+    bench.write(workflow(*steps("one", requireConfirmation=True), *steps("two", userInput=[need])))
+    agent = bench.agent()
+    agent.call("inspect_workflow", workflowId="test.flow")
+    assert "  - One (one), the user confirms it\n  - Two (two), asks the user" in agent.text

@@ -13,7 +13,7 @@ from interlock.surfaces.lookup import LookupSurface
 from interlock.transport.stdio.lookup import Lookup
 from support.authored import write
 from support.cli_process import interlock
-from support.lookup_client import Ask, lookup_client, step
+from support.lookup_client import Ask, document, lookup_client, save, step
 from support.stdio_pipe import Pipe, request
 
 WORK = """
@@ -52,6 +52,15 @@ def test_role_and_guidance_are_fields_of_their_own(ask_about: Callable[..., Ask]
     assert (answer["step"]["prompt"], answer["step"]["agentRole"]) == ("Do review.", role)
     worked_in = answer["guidance"]["prompt"]
     assert worked_in == f"Role: {role}\n\nDo review.\n\nGuidance:\n- Read twice.\n- Say what is missing."
+
+
+def test_an_answer_is_one_line(tmp_path: Path) -> None:
+    lookup = Lookup(LookupSurface(save(tmp_path, document(step("one", prompt="Look.\nThen tell.\u2028")))))
+    lookup.receive(request(1, "initialize", {"protocolVersion": "2024-11-05", "capabilities": {}}))
+    asked = {"workflowId": "team-some-flow", "completedSteps": []}
+    (line,) = lookup.receive(request(2, "workflow_next", asked))
+    assert json.loads(line)["result"]["step"]["prompt"] == "Look.\nThen tell.\u2028"
+    assert line.index(b"\n") == len(line) - 1
 
 
 def test_the_message_of_a_rule_under_not_is_told(ask_about: Callable[..., Ask]) -> None:

@@ -202,6 +202,7 @@ def test_h4_a_run_does_not_begin_in_the_middle(bench: Bench) -> None:
 def test_h5_health_names_the_workflows(bench: Bench) -> None:
     client = opened(bench)
     health = client.call("health_check")
+    assert health["status"] == "healthy"
     assert {"build", "helper", "loose", "meta"} <= set(health["workflows"])
     assert health["workflows_available"] == len(health["workflows"])
 

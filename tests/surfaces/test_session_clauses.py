@@ -6,12 +6,16 @@ import json
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
+from interlock.core.run.commands import Terms
 from interlock.ledger.tokens.inspect import Disclosed, disclose
 from support.authored import write
 from support.harness import Bench
 from support.session_agents import (
+    BUILD,
     FLOW,
+    GATHER,
     HEAD,
     SessionAgent,
     answer_checkpoint,
@@ -54,10 +58,17 @@ def begun(agent: SessionAgent, workflow: str, *activities: str) -> SessionAgent:
     return agent
 
 
-def test_g3_all_skills_of_a_list_are_returned(bench: Bench) -> None:
-    write(bench.workflows, LISTED)
+@pytest.mark.parametrize(
+    "skills", ["skills[3]: one,two,three\n", "skills:\n  primary: one\n  supporting[2]: two,three\n"]
+)
+def test_g3_all_skills_of_a_workflow_are_returned(bench: Bench, skills: str) -> None:
+    head = LISTED["many/workflow.toon"].replace("skills[3]: one,two,three\n", skills)
+    write(bench.workflows, {**LISTED, "many/workflow.toon": head})
     agent = begun(gated(bench), "many")
     assert list(agent.tell("get_skills").body["skills"]) == ["one", "two", "three"]
+    whole = agent.tell("get_workflow", summary=False).body
+    assert whole["skills"] == {"primary": "one", "supporting": ["two", "three"]}
+    assert "id: one" in begun(session(bench), "many").tell("get_skills").text
 
 
 def test_g3_a_borrowed_activity_finds_its_skill_whoever_else_names_it(bench: Bench) -> None:
@@ -157,14 +168,14 @@ def test_g7_gated_names_the_activity_that_comes_next(bench: Bench) -> None:
     assert answer.body["expected_next"] == "finish"
 
 
-def test_g7_gated_checks_the_workflow_of_a_token_that_it_adopts(bench: Bench) -> None:
+def test_g7_gated_checks_the_workflow_of_a_token_and_adopts_none(bench: Bench) -> None:
     write_flow(bench)
     token = begun(gated(bench), "flow").token
-    lose_keyring(bench)
     answer = gated(bench).call("start_session", workflow_id="child", session_token=token)
     assert answer.code == "WORKFLOW_MISMATCH"
-    adopted = gated(bench).call("start_session", workflow_id="flow", session_token=token)
-    assert adopted.body["adopted"] is True
+    lose_keyring(bench)
+    answer = gated(bench).call("start_session", workflow_id="flow", session_token=token)
+    assert answer.code == "TOKEN_BAD_SIGNATURE"
 
 
 def test_g7_a_token_shows_what_is_pending(bench: Bench) -> None:
@@ -174,8 +185,26 @@ def test_g7_a_token_shows_what_is_pending(bench: Bench) -> None:
     shown = disclose(agent.ledger, agent.token)
     assert isinstance(shown, Disclosed)
     assert (shown.pcp, shown.pcpt) == (("scope", "danger"), bench.clock())
-    assert shown.skill == "looking"
-    assert session_id_of_gated(agent) == shown.sid
+    assert (shown.wf, shown.act, shown.skill, shown.v) == ("flow", "gather", "looking", "1.2.0")
+    assert (shown.sid, shown.aid, shown.ts) == (session_id_of_gated(agent), "lead", bench.clock())
+    agent.tell("respond_checkpoint", checkpoint_id="scope", option_id="yes")
+    assert disclose(agent.ledger, agent.token).pcp == ("danger",)
+
+
+@pytest.mark.parametrize("surface", [session, gated], ids=["session", "gated"])
+def test_an_inherited_token_leads_to_the_same_fields_under_another_agent(bench: Bench, surface: Any) -> None:
+    write_flow(bench)
+    agent = begun(surface(bench), "flow")
+    agent.go("gather", transition_condition="default")
+    agent.tell("get_skill", step_id="look")
+    if surface is session:
+        agent.tell("yield_checkpoint", checkpoint_id="scope")
+    other = surface(bench)
+    other.call("start_session", agent_id="worker", workflow_id="flow", session_token=agent.token)
+    first, second = (disclose(agent.ledger, token) for token in (agent.token, other.token))
+    assert (first.cond, first.skill) == ("default", "looking")
+    assert (first.bcp, first.pcp) == (("scope", ()) if surface is session else ("", ("scope", "danger")))
+    assert (first.aid, second) == ("lead", replace(first, aid="worker"))
 
 
 def test_g7_the_sequence_of_a_token_moves_with_every_call_that_is_recorded(bench: Bench) -> None:
@@ -205,6 +234,18 @@ def test_g7_get_activity_names_every_step_and_says_which_is_optional(bench: Benc
     assert "id: must" in text
     assert text.count("required: false") == 1
     assert "required: false" in text.partition("id: may")[2]
+
+
+@pytest.mark.parametrize("surface", [session, gated], ids=["session", "gated"])
+def test_the_condition_of_a_transition_is_recorded(bench: Bench, surface: Any) -> None:
+    write_flow(bench)
+    agent = begun(surface(bench, Terms(enforcement="advisory", min_response_ms=0)), "flow")
+    agent.go("gather", transition_condition="default")
+    assert disclose(agent.ledger, agent.token).cond == "default"
+    agent.go("finish", transition_condition="the parts are none", variables={"parts": "none"})
+    assert disclose(agent.ledger, agent.token).cond == "the parts are none"
+    calls = [event for event in agent.tell("get_trace").body["events"] if event["name"] == "next_activity"]
+    assert [call["about"]["condition"] for call in calls] == ["default", "the parts are none"]
 
 
 def session_id_of_gated(agent: SessionAgent) -> str:
@@ -255,3 +296,110 @@ def test_e10_gated_sends_the_workflow_once(bench: Bench) -> None:
     again = agent.tell("get_workflow").body
     assert "rules" in first
     assert (again["unchanged"], "rules" in again) == (True, False)
+
+
+def test_a_checkpoint_of_another_activity_is_not_yielded(bench: Bench) -> None:
+    agent = start_flow(bench)
+    for checkpoint in ("fit", "nowhere"):
+        refused = agent.tell("yield_checkpoint", checkpoint_id=checkpoint)
+        assert (refused.code, refused.fields["checkpoints"]) == ("CHECKPOINT_NOT_FOUND", ["scope", "danger"])
+    assert agent.tell("get_workflow_status").body["status"] == "active"
+
+
+def test_without_a_step_the_skill_is_that_of_the_activity(bench: Bench) -> None:
+    own = BUILD.replace("steps[1]:", "skills:\n  primary: looking\nsteps[1]:", 1)
+    write_flow(bench, {**FLOW, "flow/activities/01-build.toon": own})
+    agent = begun(session(bench), "flow")
+    assert "id: lead" in agent.tell("get_skill").text
+    agent.go("gather")
+    answer_checkpoint(agent, agent, "scope", "yes", variables={"parts": []})
+    agent.go("build")
+    assert "id: looking" in agent.tell("get_skill").text
+
+
+SKIPPING = GATHER.replace(
+    "          transitionTo: gather\n",
+    "          skipActivities[1]: build\n          setVariable:\n            verdict: skipped\n",
+)
+
+
+@pytest.mark.parametrize("surface", [session, gated], ids=["session", "gated"])
+def test_an_effect_sets_variables_and_skips_activities(bench: Bench, surface: Any) -> None:
+    write_flow(bench, {**FLOW, "flow/activities/00-gather.toon": SKIPPING})
+    agent = begun(surface(bench), "flow", "gather")
+    if surface is session:
+        answer = answer_checkpoint(agent, agent, "scope", "redo")
+    else:
+        answer = agent.tell("respond_checkpoint", checkpoint_id="scope", option_id="redo")
+    assert answer.body["effect"] == {"setVariable": {"verdict": "skipped"}, "skipActivities": ["build"]}
+    joined = agent.call("start_session", agent_id="a", workflow_id="flow", session_token=agent.token).body
+    assert joined["context"]["verdict"] == "skipped"
+    assert agent.go("finish", step_manifest=manifest("look", "weigh")).warnings == []
+
+
+def test_presenting_shows_effects_and_the_time_after_which_the_default_is_taken(bench: Bench) -> None:
+    agent = start_flow(bench)
+    answer_checkpoint(agent, agent, "scope", "yes", variables={"parts": ["crust"]})
+    agent.go("build")
+    agent.tell("yield_checkpoint", checkpoint_id="fit")
+    shown = agent.tell("present_checkpoint").text
+    for part in (
+        "message: Does «crust» fit?",
+        "blocking: false",
+        "defaultOption: fits",
+        "autoAdvanceMs: 30000",
+    ):
+        assert part in shown
+    assert "label: Bad" in shown or "bad,Bad" in shown
+
+
+@pytest.mark.parametrize("surface", [session, gated], ids=["session", "gated"])
+def test_the_trace_names_its_source_and_the_time_and_warnings_of_each_call(
+    bench: Bench, surface: Any
+) -> None:
+    write_flow(bench)
+    agent = begun(surface(bench), "flow", "gather")
+    agent.tell("get_skill", step_id="look")
+    refused = agent.go("nowhere")
+    body = agent.tell("get_trace").body
+    assert (body["source"], body["event_count"]) == ("log", len(body["events"]))
+    names = ["start_session", "next_activity", "get_skill", "next_activity"]
+    assert [event["name"] for event in body["events"]] == names
+    for event in body["events"]:
+        assert {"ts", "ms", "s", "wf", "act", "aid"} <= set(event)
+        assert event["ts"] == bench.clock() // 1000
+        assert event["ms"] >= 0
+    assert body["events"][-1]["err"] == refused.fields["message"]
+
+
+def test_a_token_leads_to_every_field_of_its_document(bench: Bench) -> None:
+    lead = start_flow(bench)
+    lead.tell("get_skill", step_id="look")
+    worker = join_session(lead)
+    worker.tell("yield_checkpoint", checkpoint_id="scope")
+    shown = disclose(lead.ledger, worker.token)
+    assert (shown.wf, shown.act, shown.skill, shown.v) == ("flow", "gather", "looking", "1.2.0")
+    assert (shown.sid, shown.aid, shown.bcp, shown.ts) == (
+        session_id_of(lead),
+        "worker",
+        "scope",
+        bench.clock(),
+    )
+    lead.tell("respond_checkpoint", option_id="skip")
+    worker.tell("resume_checkpoint")
+    lead.go("finish", transition_condition="skipped")
+    child = session(bench)
+    child.call("start_session", agent_id="c", workflow_id="child", parent_session_token=lead.token)
+    parents = disclose(child.ledger, child.token)
+    assert disclose(lead.ledger, lead.token).cond == "skipped"
+    assert (parents.psid, parents.pwf, parents.pact, parents.pv) == (shown.sid, "flow", "finish", "1.2.0")
+
+
+def test_a_token_of_a_child_names_the_activity_that_its_parent_was_in(bench: Bench) -> None:
+    lead = start_flow(bench)
+    child = session(bench)
+    child.call("start_session", agent_id="c", workflow_id="child", parent_session_token=lead.token)
+    answer_checkpoint(lead, lead, "scope", "yes", variables={"parts": []})
+    lead.go("build")
+    assert disclose(child.ledger, child.token).pact == "gather"
+    assert child.tell("get_workflow_status").body["parent"]["activity"] == "gather"

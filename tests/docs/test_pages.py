@@ -21,6 +21,7 @@ from interlock.authoring.text.yaml_plain import read_plain
 from interlock.core.definition.conditions import Operator
 from interlock.core.definition.workflow import LoopKind, Workflow
 from support.documented import Block, blocks
+from support.harness import compile_cache
 from support.paths import DOCS
 from tools.pages import diagnostics, file_formats
 from tools.pages.diagnostics import FAMILIES
@@ -45,7 +46,7 @@ def test_every_code_is_on_its_page() -> None:
 
 def test_every_bundled_workflow_is_on_its_page() -> None:
     text = (DOCS / "workflows.md").read_text(encoding="utf-8")
-    entries = Library([BUNDLED]).listing().entries
+    entries = Library([BUNDLED], compile_cache()).listing().entries
     names = [entry.id for entry in entries if not entry.hidden and entry.kind == "workflow"]
     assert [name for name in names if f"| `{name}` |" not in text] == []
 

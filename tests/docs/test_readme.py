@@ -19,6 +19,7 @@ def example(tmp_path_factory: pytest.TempPathFactory) -> Example:
     return play(tmp_path_factory.mktemp("example"))
 
 
+@pytest.mark.slow
 def test_the_transcript_is_what_happens(example: Example) -> None:
     """Print it anew with: python -m tools.readme_gate"""
     (shown,) = (block.body.splitlines() for block in blocks(README) if block.name == "transcript")

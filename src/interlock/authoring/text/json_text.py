@@ -10,6 +10,7 @@ from interlock.authoring.text.locations import LineIndex, Location, Locations, P
 from interlock.core.values import Json
 
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\],:]|[^\s{}\[\],:"]+', re.DOTALL)
+_COMMA_AT_END = re.compile(r",\s*[}\]]")
 _LONGEST_INTEGER = 400
 _MEANINGS = {
     "Expecting value": "a value is missing or wrong here",
@@ -57,8 +58,9 @@ def _syntax_error(text: str, error: json.JSONDecodeError) -> Unreadable:
         return Unreadable("IL004", "the file is empty", Location(), "write a workflow, or remove the file")
     if rest.startswith(("//", "/*", "#")):
         return Unreadable("IL004", "JSON has no comments", location, "remove the comment, or write YAML")
-    if before.endswith(",") and rest.startswith(("}", "]")):
-        at = LineIndex(text).location(len(before) - 1)
+    comma = error.pos if rest.startswith(",") else len(before) - 1  # Python 3.13 points at it, 3.12 past it
+    if _COMMA_AT_END.match(text, max(comma, 0)):
+        at = LineIndex(text).location(comma)
         return Unreadable("IL004", "a comma after the last entry", at, "remove the comma")
     if not rest:
         return Unreadable("IL004", "the text ends too early", location, "close every bracket and quote")

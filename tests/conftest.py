@@ -12,6 +12,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis.internal.conjecture import providers
 
+from support.chromium import chromium as chromium  # noqa: PLC0414 (a fixture)
 from support.corpus import ABSENT
 from support.harness import Bench
 from support.paths import CORPUS

@@ -19,7 +19,7 @@ PATIENCE_MS = 180_000
 
 
 @pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
+def chromium() -> Iterator[Browser]:
     """A browser for the tests of one module."""
     path = next(filter(None, map(shutil.which, NAMES)), None)
     if path is None:
@@ -34,6 +34,16 @@ def browser() -> Iterator[Browser]:
         launched = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
         yield launched
         launched.close()
+
+
+@pytest.fixture
+def browser(chromium: Browser) -> Iterator[Browser]:
+    """The browser of the module; the pages of a test end with it, or they ask its dead server."""
+    yield chromium
+    for context in chromium.contexts:
+        for page in context.pages:
+            page.unroute_all(behavior="ignoreErrors")
+        context.close()
 
 
 def opened(browser: Browser, entrance: str, width: int = 1280, theme: str = "light") -> Page:

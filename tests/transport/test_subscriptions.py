@@ -13,7 +13,7 @@ import anyio.to_thread
 import msgspec
 import pytest
 
-from interlock.surfaces.call import Call, RpcError
+from interlock.surfaces.call import Call
 from interlock.surfaces.execution import ExecutionSurface
 from interlock.surfaces.resources import FIXED, Topic
 from interlock.surfaces.tool import call_tool
@@ -22,6 +22,7 @@ from interlock.transport.http.eras import Eras
 from interlock.transport.http.stopping import Stopping
 from interlock.transport.http.subscribers import Subscribers
 from interlock.transport.results import ServerInfo
+from interlock.transport.rpc import RpcRefused
 from interlock.transport.stdio.connection import Connection
 from interlock.transport.subscriptions import MOST_RESOURCES, Changed, Subscription, Versions, listen
 from support.harness import Bench, steps, workflow
@@ -403,7 +404,8 @@ def test_a_session_hears_after_a_break_of_its_stream_what_it_has_missed(surface:
 def test_a_list_of_resources_that_is_no_list_or_too_long_is_refused(
     surface: ExecutionSurface, uris: Any
 ) -> None:
-    assert isinstance(listen(surface, {"resourceSubscriptions": uris}), RpcError)
+    with pytest.raises(RpcRefused):
+        listen(surface, {"resourceSubscriptions": uris})
 
 
 def test_a_session_can_follow_only_so_many_resources(surface: ExecutionSurface) -> None:
@@ -411,7 +413,8 @@ def test_a_session_can_follow_only_so_many_resources(surface: ExecutionSurface) 
     assert subscribed(subscription, {"uri": "interlock://workflows"}) == {}
     for number in range(MOST_RESOURCES):
         subscription._add(Changed("resource", f"interlock://{number}"), FIXED)
-    assert isinstance(subscribed(subscription, {"uri": "interlock://workflows"}), RpcError)
+    with pytest.raises(RpcRefused):
+        subscribed(subscription, {"uri": "interlock://workflows"})
 
 
 async def _no_look(topics: Collection[Topic]) -> Versions:

@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from interlock.surfaces.call import Era, RpcError
+from interlock.surfaces.call import Era
+from interlock.surfaces.resources import ResourceLine, Template
 from interlock.surfaces.tool import Surface
 from interlock.transport.results import (
     JsonObject,
     invalid_params,
-    method_not_found,
-    refused_cursor,
+    refuse_cursor,
     resource_not_found,
+    text_param,
+    unknown_method,
 )
 from interlock.transport.rpc import Params
 
@@ -22,13 +24,13 @@ if TYPE_CHECKING:
 
 def document_result(
     surface: Surface, method: str, params: Params, era: Era, subscription: Subscription | None = None
-) -> JsonObject | RpcError:
+) -> JsonObject:
     """Answer a request for prompts, resources or completions, on a surface that has them.
 
     A connection of the handshake era has a subscription. Who has read a list hears when it changes.
     """
-    if method.endswith("/list") and (refused := refused_cursor(params)):
-        return refused
+    if method.endswith("/list"):
+        refuse_cursor(params)
     if subscription is not None and method in ("prompts/list", "resources/list"):
         subscription.follow_list("prompts" if method == "prompts/list" else "resources")
     match method:
@@ -42,35 +44,26 @@ def document_result(
         case "prompts/get":
             return prompt_messages(surface, params)
         case "resources/list":
-            return {
-                "resources": [
-                    {
-                        "uri": line.uri,
-                        "name": line.name,
-                        "description": line.description,
-                        "mimeType": line.media_type,
-                    }
-                    for line in surface.resources().all()
-                ]
-            }
+            return {"resources": [listed_resource("uri", line) for line in surface.resources().all()]}
         case "resources/templates/list":
-            return {
-                "resourceTemplates": [
-                    {
-                        "uriTemplate": template.uri,
-                        "name": template.name,
-                        "description": template.description,
-                        "mimeType": template.media_type,
-                    }
-                    for template in surface.resources().templates()
-                ]
-            }
+            templates = surface.resources().templates()
+            return {"resourceTemplates": [listed_resource("uriTemplate", each) for each in templates]}
         case "resources/read":
             return resource_contents(surface, params, era)
         case "completion/complete":
-            return completed(surface, params)
+            return completion_result(surface, params)
         case _:
-            return method_not_found(method)
+            raise unknown_method(method)
+
+
+def listed_resource(address: str, listed: ResourceLine | Template) -> JsonObject:
+    """Return a resource or a template as it is listed; `address` names the field of its URI."""
+    return {
+        address: listed.uri,
+        "name": listed.name,
+        "description": listed.description,
+        "mimeType": listed.media_type,
+    }
 
 
 def listed_prompts(surface: Surface) -> list[JsonObject]:
@@ -93,46 +86,40 @@ def listed_prompts(surface: Surface) -> list[JsonObject]:
     ]
 
 
-def prompt_messages(surface: Surface, params: Params) -> JsonObject | RpcError:
+def prompt_messages(surface: Surface, params: Params) -> JsonObject:
     """Return what a prompt says, as a message of the user."""
-    name, arguments = params.get("name"), params.get("arguments") or {}
-    if not isinstance(name, str):
-        return invalid_params("name must be a string")
+    name, arguments = text_param(params, "name"), params.get("arguments") or {}
     if not isinstance(arguments, Mapping):
-        return invalid_params("arguments must be an object")
+        raise invalid_params("arguments must be an object")
     given = {key: value for key, value in arguments.items() if isinstance(value, str) and "\0" not in value}
     if len(given) < len(arguments):
-        return invalid_params("arguments must be strings without NUL")
+        raise invalid_params("arguments must be strings without NUL")
     text = surface.prompts().text(name, given)
     if text is None:
-        return invalid_params("there is no such prompt; see prompts/list")
+        raise invalid_params("there is no such prompt; see prompts/list")
     return {"messages": [{"role": "user", "content": {"type": "text", "text": text}}]}
 
 
-def resource_contents(surface: Surface, params: Params, era: Era) -> JsonObject | RpcError:
+def resource_contents(surface: Surface, params: Params, era: Era) -> JsonObject:
     """Return the content of a resource."""
-    uri = params.get("uri")
-    if not isinstance(uri, str):
-        return invalid_params("uri must be a string")
+    uri = text_param(params, "uri")
     content = surface.resources().read(uri)
-    return (
-        {"contents": [{"uri": content.uri, "mimeType": content.media_type, "text": content.text}]}
-        if content is not None
-        else resource_not_found(uri, era)
-    )
+    if content is None:
+        raise resource_not_found(uri, era)
+    return {"contents": [{"uri": content.uri, "mimeType": content.media_type, "text": content.text}]}
 
 
-def subscribed(subscription: Subscription, params: Params) -> JsonObject | RpcError:
+def subscribed(subscription: Subscription, params: Params) -> JsonObject:
     """Follow a resource for a client of the handshake era."""
-    uri = params.get("uri")
-    if not isinstance(uri, str):
-        return invalid_params("uri must be a string")
+    uri = text_param(params, "uri")
     if subscription.is_full():
-        return invalid_params("too many subscriptions; unsubscribe from what is no longer needed")
-    return {} if subscription.follow(uri) else resource_not_found(uri, "handshake")
+        raise invalid_params("too many subscriptions; unsubscribe from what is no longer needed")
+    if not subscription.follow(uri):
+        raise resource_not_found(uri, "handshake")
+    return {}
 
 
-def completed(surface: Surface, params: Params) -> JsonObject | RpcError:
+def completion_result(surface: Surface, params: Params) -> JsonObject:
     """Return the values that an argument may go on with."""
     match params.get("ref"), params.get("argument"):
         case {"type": "ref/prompt", "name": str(name)}, {"name": str(argument), "value": str(beginning)}:
@@ -140,5 +127,5 @@ def completed(surface: Surface, params: Params) -> JsonObject | RpcError:
         case {"type": "ref/resource", "uri": str(uri)}, {"name": str(argument), "value": str(beginning)}:
             values = surface.resources().completions(uri, argument, beginning)
         case _:
-            return invalid_params("ref names a prompt or a resource template, argument a name and a value")
+            raise invalid_params("ref names a prompt or a resource template, argument a name and a value")
     return {"completion": {"values": values, "total": len(values), "hasMore": False}}

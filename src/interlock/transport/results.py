@@ -15,7 +15,7 @@ from msgspec import Struct
 from interlock.core.values import Json
 from interlock.surfaces.call import Address, Call, Client, Elicit, Era, Form, FormAnswer, Reply, RpcError
 from interlock.surfaces.tool import Surface
-from interlock.transport.rpc import INVALID_PARAMS, METHOD_NOT_FOUND, Params
+from interlock.transport.rpc import INVALID_PARAMS, METHOD_NOT_FOUND, Params, RpcRefused
 
 JsonObject: TypeAlias = dict[str, Any]
 
@@ -120,19 +120,19 @@ def form_answer(result: Json) -> FormAnswer | None:
             return None
 
 
-def call_with_answers(params: Params, client: Client) -> Call | RpcError:
+def call_with_answers(params: Params, client: Client) -> Call:
     """Read the user's answers that a call of the modern era carries, and the state they belong to."""
     responses, state = params.get("inputResponses"), params.get("requestState")
     if state is not None and not isinstance(state, str):
-        return invalid_params("requestState must be a string")
+        raise invalid_params("requestState must be a string")
     if responses is None:
         return Call(client, {}, state)
     if not isinstance(responses, Mapping):
-        return invalid_params("inputResponses must be an object")
+        raise invalid_params("inputResponses must be an object")
     answers: dict[str, FormAnswer] = {}
     for key, response in responses.items():
         if (answer := form_answer(response)) is None:
-            return invalid_params(f"inputResponses.{key} is not the answer to a form")
+            raise invalid_params(f"inputResponses.{key} is not the answer to a form")
         answers[key] = answer
     return Call(client, answers, state)
 
@@ -169,15 +169,17 @@ def folders_of(result: Json) -> list[Path]:
     return folders[:MOST_ROOTS]
 
 
-def tool_name(params: Params) -> str | RpcError:
-    """Read the name of the tool that is called."""
-    name = params.get("name")
-    return name if isinstance(name, str) else invalid_params("name must be a string")
+def text_param(params: Params, name: str) -> str:
+    """Read a parameter that must be a string."""
+    value = params.get(name)
+    if not isinstance(value, str):
+        raise invalid_params(f"{name} must be a string")
+    return value
 
 
-def invalid_params(details: str) -> RpcError:
+def invalid_params(details: str) -> RpcRefused:
     """Refuse parameters of the protocol itself; a surface refuses the arguments of its own tools."""
-    return RpcError(INVALID_PARAMS, f"Invalid params: {details}", {"details": details})
+    return RpcRefused(RpcError(INVALID_PARAMS, f"Invalid params: {details}", {"details": details}))
 
 
 def has_envelope(params: Params) -> bool:
@@ -194,19 +196,18 @@ def unsupported_version(requested: Json, *supported: str) -> RpcError:
     return RpcError(UNSUPPORTED_VERSION, "Unsupported protocol version", data)
 
 
-def refused_cursor(params: Params) -> RpcError | None:
+def refuse_cursor(params: Params) -> None:
     """Refuse a cursor: every list is one page, so none was ever given out."""
-    if params.get("cursor") is None:
-        return None
-    return invalid_params("the list has one page and gives out no cursor; call again without cursor")
+    if params.get("cursor") is not None:
+        raise invalid_params("the list has one page and gives out no cursor; call again without cursor")
 
 
-def resource_not_found(uri: str, era: Era) -> RpcError:
+def resource_not_found(uri: str, era: Era) -> RpcRefused:
     """Refuse a resource that does not exist for the caller."""
     code = INVALID_PARAMS if era == "modern" else RESOURCE_NOT_FOUND
-    return RpcError(code, "Resource not found", {"uri": uri})
+    return RpcRefused(RpcError(code, "Resource not found", {"uri": uri}))
 
 
-def method_not_found(method: str) -> RpcError:
+def unknown_method(method: str) -> RpcRefused:
     """Refuse a method that this version of the protocol does not have."""
-    return RpcError(METHOD_NOT_FOUND, f"Method not found: {method}")
+    return RpcRefused(RpcError(METHOD_NOT_FOUND, f"Method not found: {method}"))

@@ -59,6 +59,14 @@ class Malformed(Struct, frozen=True):
 Message: TypeAlias = Request | Notification | Response | Malformed
 
 
+class RpcRefused(Exception):
+    """Ends a request at once, wherever the reason is noticed; the client gets the error as it is."""
+
+    def __init__(self, error: RpcError) -> None:
+        super().__init__(error.message)
+        self.error = error
+
+
 def parse(line: bytes) -> Message | list[Message]:
     """Read one line: a message, or the messages of a batch."""
     try:
@@ -170,6 +178,8 @@ def guarded(id: RequestId, answer: Callable[[], list[bytes]]) -> list[bytes]:
     """Return the answer to a request; report an exception on stderr and answer with an internal error."""
     try:
         return answer()
+    except RpcRefused as refused:
+        return [error_line(id, refused.error)]
     except Exception as error:  # the edge of the process: a bug must not end the connection
         reference = report_exception("a request", error)
         details = f"Reference {reference} on the server's stderr"

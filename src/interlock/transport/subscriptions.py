@@ -13,7 +13,6 @@ from typing import Literal, TypeAlias
 from msgspec import Struct
 
 from interlock.core.values import Json
-from interlock.surfaces.call import RpcError
 from interlock.surfaces.resources import ALL_WORKFLOWS, Topic
 from interlock.surfaces.tool import Surface, report_exception
 from interlock.transport.results import PREFIX, JsonObject, invalid_params, resource_not_found
@@ -111,13 +110,13 @@ def versions_now(surface: Surface, topics: Collection[Topic]) -> Versions:
         return {}
 
 
-def listen(surface: Surface, wanted: Json) -> tuple[Subscription, JsonObject] | RpcError:
+def listen(surface: Surface, wanted: Json) -> tuple[Subscription, JsonObject]:
     """Return the subscription that a modern client asks for, and what of it is granted.
 
     Tools never change, and without prompts and resources nothing does.
     """
     if not isinstance(wanted, Mapping):
-        return invalid_params("notifications must be an object")
+        raise invalid_params("notifications must be an object")
     subscription, granted = Subscription(surface), dict[str, Json]()
     if surface.prompt_texts is None:
         return subscription, granted
@@ -127,10 +126,10 @@ def listen(surface: Surface, wanted: Json) -> tuple[Subscription, JsonObject] | 
             granted[field] = True
     uris = wanted.get("resourceSubscriptions") or []
     if not isinstance(uris, list) or len(uris) > MOST_RESOURCES:
-        return invalid_params(f"resourceSubscriptions must be a list of at most {MOST_RESOURCES} URIs")
+        raise invalid_params(f"resourceSubscriptions must be a list of at most {MOST_RESOURCES} URIs")
     for uri in uris:
         if not (isinstance(uri, str) and subscription.follow(uri)):
-            return resource_not_found(str(uri), "modern")
+            raise resource_not_found(str(uri), "modern")
     if uris:
         granted["resourceSubscriptions"] = uris
     return subscription, granted

@@ -59,10 +59,10 @@ from interlock.transport.results import (
     input_required,
     invalid_params,
     listed_tools,
-    refused_cursor,
+    refuse_cursor,
     tool_result,
 )
-from interlock.transport.rpc import invalid_request
+from interlock.transport.rpc import RpcRefused, invalid_request
 from interlock.transport.subscriptions import SUBSCRIPTION_ID, listen
 
 Context = ServerRequestContext[Any, Any]
@@ -128,8 +128,7 @@ class SurfaceServer:
         return uses_store and self._workers.are_saturated
 
     async def _list_tools(self, ctx: Context, params: Any) -> JsonObject:
-        if refused := refused_cursor(ctx.params or {}):
-            raise mcp_error(refused)
+        refuse_cursor(ctx.params or {})
         tools = listed_tools(self.surface_of(ctx), ctx.protocol_version)
         return {"tools": tools, **COMPLETE, **UNCACHED}
 
@@ -170,20 +169,14 @@ class SurfaceServer:
         result = await self._on_store(
             document_result, surface, ctx.method, ctx.params or {}, era, subscription
         )
-        if isinstance(result, RpcError):
-            raise mcp_error(result)
         return result | COMPLETE | UNCACHED
 
     async def _listen(
         self, ctx: Context, params: types.SubscriptionsListenRequestParams
     ) -> types.SubscriptionsListenResult:
         """Serve one stream of changes, until the client closes it or the server stops."""
-        listening = await self._on_store(
-            listen, self.surface_of(ctx), (ctx.params or {}).get("notifications")
-        )
-        if isinstance(listening, RpcError):
-            raise mcp_error(listening)
-        subscription, granted = listening
+        wanted = (ctx.params or {}).get("notifications")
+        subscription, granted = await self._on_store(listen, self.surface_of(ctx), wanted)
         assert ctx.request_id is not None, "the SDK hands over requests only"
         meta = {SUBSCRIPTION_ID: ctx.request_id}
         acknowledged = types.SubscriptionsAcknowledgedNotification.model_validate(
@@ -222,8 +215,6 @@ class SurfaceServer:
     async def _result(self, ctx: Context, tool: str) -> JsonObject:
         surface, client, raw = self.surface_of(ctx), client_in(ctx), ctx.params or {}
         call = call_with_answers(raw, client) if is_modern(ctx) else Call(client)
-        if isinstance(call, RpcError):
-            raise mcp_error(call)
         began = 0.0
         try:
             while True:
@@ -232,7 +223,7 @@ class SurfaceServer:
                     case Reply():
                         return reply_result(outcome, ctx.protocol_version)
                     case RpcError():
-                        raise mcp_error(outcome)
+                        raise RpcRefused(outcome)
                     case Wait():
                         if not began:
                             began = anyio.current_time()
@@ -305,10 +296,13 @@ async def _shown(ctx: Context, question_id: str, asked: Form | Address) -> types
 
 async def explain_refusals(ctx: Context, call_next: CallNext) -> Any:
     """Say what is wrong with the parameters of a request; the SDK says only that something is."""
-    if not is_modern(ctx) and ctx.session.client_params is None and ctx.method not in ("initialize", "ping"):
-        raise mcp_error(invalid_request("initialize must come first"))
+    is_open = is_modern(ctx) or ctx.session.client_params is not None
     try:
+        if not is_open and ctx.method not in ("initialize", "ping"):
+            raise RpcRefused(invalid_request("initialize must come first"))
         return await call_next(ctx)
+    except RpcRefused as refused:
+        raise mcp_error(refused) from None
     except ValidationError as error:
         first = error.errors(include_url=False, include_context=False, include_input=False)[0]
         what = "must be an object" if first["type"] in OBJECT_ERRORS else first["msg"]
@@ -370,6 +364,6 @@ def client_in(ctx: Context) -> Client:
     return client_of(info, capabilities, "handshake", ctx.protocol_version)
 
 
-def mcp_error(error: RpcError) -> MCPError:
-    """Return an error of a surface as the SDK raises it; it goes out unchanged."""
-    return MCPError(error.code, error.message, error.data)
+def mcp_error(refused: RpcRefused) -> MCPError:
+    """Return a refusal as the SDK raises it; its error goes out unchanged."""
+    return MCPError(refused.error.code, refused.error.message, refused.error.data)

@@ -19,6 +19,7 @@ from interlock.transport.rpc import (
     Request,
     RequestId,
     Response,
+    RpcRefused,
     batch_line,
     error_line,
     guarded,
@@ -87,14 +88,13 @@ class Connection:
 
     def _answer_request(self, request: Request) -> list[bytes]:
         if request.id in self._waiting:
-            return [error_line(request.id, invalid_request(ID_IN_USE))]
+            raise RpcRefused(invalid_request(ID_IN_USE))
         is_modern = request.method != "initialize" and has_envelope(request.params)
         match self._era:
             case "modern" if request.method == "initialize":
-                requested = request.params.get("protocolVersion")
-                return [error_line(request.id, unsupported_version(requested, VERSION))]
+                raise RpcRefused(unsupported_version(request.params.get("protocolVersion"), VERSION))
             case "handshake" if is_modern:
-                return [error_line(request.id, invalid_request("this connection was opened by initialize"))]
+                raise RpcRefused(invalid_request("this connection was opened by initialize"))
         if is_modern or self._era == "modern":
             if request.method != "server/discover":
                 self._era = "modern"

@@ -28,10 +28,10 @@ from interlock.transport.results import (
     form_answer,
     invalid_params,
     listed_tools,
-    method_not_found,
-    refused_cursor,
-    tool_name,
+    refuse_cursor,
+    text_param,
     tool_result,
+    unknown_method,
 )
 from interlock.transport.rpc import (
     INVALID_REQUEST,
@@ -40,6 +40,7 @@ from interlock.transport.rpc import (
     Request,
     RequestId,
     Response,
+    RpcRefused,
     error_line,
     guarded,
     notification_line,
@@ -90,24 +91,21 @@ class Handshake:
             case "initialize", _:
                 return [self._initialize(request)]
             case "logging/setLevel", _ if request.params.get("level") not in LEVELS:
-                return [error_line(request.id, invalid_params(f"level must be one of {', '.join(LEVELS)}"))]
+                raise invalid_params(f"level must be one of {', '.join(LEVELS)}")
             case (("ping" | "logging/setLevel"), _):
                 return [result_line(request.id, {})]
             case (("tools/list" | "tools/call"), None):
-                return [error_line(request.id, RpcError(INVALID_REQUEST, "initialize must come first"))]
+                raise RpcRefused(RpcError(INVALID_REQUEST, "initialize must come first"))
             case "tools/list", str(version):
-                if refused := refused_cursor(request.params):
-                    return [error_line(request.id, refused)]
+                refuse_cursor(request.params)
                 return [result_line(request.id, {"tools": listed_tools(self._surface, version)})]
             case "tools/call", _:
-                tool = tool_name(request.params)
-                if isinstance(tool, RpcError):
-                    return [error_line(request.id, tool)]
+                tool = text_param(request.params, "name")
                 return self._call(request.id, tool, request.params, Call(self._client))
             case method, str() if self._surface.prompt_texts and method.startswith(DOCUMENTS):
                 return [self._document(request)]
             case method, _:
-                return [error_line(request.id, method_not_found(method))]
+                raise unknown_method(method)
 
     def handle_notification(self, notification: Notification) -> list[bytes]:
         """Withdraw the forms of a cancelled call; ask for the client's folders where they are wanted."""
@@ -156,10 +154,10 @@ class Handshake:
     def _initialize(self, request: Request) -> bytes:
         requested = request.params.get("protocolVersion")
         if not isinstance(requested, str):
-            return error_line(request.id, invalid_params("protocolVersion is required"))
+            raise invalid_params("protocolVersion is required")
         capabilities, info = request.params.get("capabilities"), request.params.get("clientInfo")
         if capabilities is not None and not isinstance(capabilities, Mapping):
-            return error_line(request.id, invalid_params("capabilities must be an object"))
+            raise invalid_params("capabilities must be an object")
         self.version = requested if requested in VERSIONS else VERSIONS[-1]
         self._client = client_of(info, capabilities, "handshake", self.version)
         self._has_roots = isinstance(capabilities, Mapping) and "roots" in capabilities
@@ -183,8 +181,6 @@ class Handshake:
             self._turns.watch(CONNECTION, partial(changed_lines, subscription, {}))
         else:
             self._turns.cancel(CONNECTION)
-        if isinstance(result, RpcError):
-            return error_line(request.id, result)
         return result_line(request.id, result)
 
     def _call(self, request_id: RequestId, tool: str, params: Params, call: Call) -> list[bytes]:

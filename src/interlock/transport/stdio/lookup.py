@@ -6,7 +6,7 @@ Tools can be called by `tools/call` and as methods of their own, which return th
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import assert_never
+from typing import TypeAlias, assert_never
 
 from msgspec import Raw
 
@@ -24,6 +24,7 @@ from interlock.transport.rpc import (
     Request,
     RequestId,
     Response,
+    RpcRefused,
     error_line,
     guarded,
     parse,
@@ -34,6 +35,8 @@ VERSION = "2024-11-05"
 SERVER_ERROR = -32000
 SCHEME = "workflow://"
 JSON_TEXT = "application/json"
+
+Result: TypeAlias = Json | Params | Raw
 
 _WELCOME: Params = {
     "protocolVersion": VERSION,
@@ -74,14 +77,14 @@ class Lookup:
         message = parse(line)
         match message:
             case Request():
-                return guarded(message.id, lambda: [self._answer(message)])
+                return guarded(message.id, lambda: [result_line(message.id, self._result(message))])
             case Notification() | Response():
                 return []
             case Malformed(id, error):
                 return self.refuse_unread(id, error)
             case list():
-                refusal = _error(INVALID_REQUEST, "Invalid Request", details="batches are not served")
-                return [error_line(None, refusal)]
+                error = _error(INVALID_REQUEST, "Invalid Request", details="batches are not served")
+                return [error_line(None, error)]
             case _:
                 assert_never(message)
 
@@ -89,66 +92,52 @@ class Lookup:
         """Refuse what could not be read, by its id if that can be seen; a line that is no JSON has none."""
         return [error_line(id, error)]
 
-    def _answer(self, request: Request) -> bytes:
+    def _result(self, request: Request) -> Result:
+        params = request.params
         match request.method, self._call:
             case "initialize", _:
-                return self._initialize(request)
+                return self._initialize(params)
             case "shutdown", _:
                 self.finished = True
-                return result_line(request.id, None)
+                return None
             case "ping", _:
-                return result_line(request.id, {})
+                return {}
             case _, None:
-                refusal = _error(SERVER_ERROR, "Server not initialized", details="initialize first")
-                return error_line(request.id, refusal)
+                raise _refused(SERVER_ERROR, "Server not initialized", details="initialize first")
             case "tools/list", _:
-                return result_line(request.id, {"tools": self._listed_tools()})
+                return {"tools": self._listed_tools()}
             case "resources/list", Call() as call:
-                listed = self._reply("workflow_list", {}, call)
-                if isinstance(listed, RpcError):
-                    return error_line(request.id, listed)
-                return result_line(request.id, {"resources": _resources(listed.structured)})
+                return {"resources": _resources(self._reply("workflow_list", {}, call).structured)}
             case "resources/templates/list", _:
-                return result_line(request.id, {"resourceTemplates": []})
+                return {"resourceTemplates": []}
             case "resources/read", Call() as call:
-                uri = request.params.get("uri")
+                uri = params.get("uri")
                 workflow_id = uri.removeprefix(SCHEME) if isinstance(uri, str) else ""
-                read = self._reply("workflow_get", {"id": workflow_id}, call)
-                if isinstance(read, RpcError):
-                    return error_line(request.id, read)
-                return result_line(
-                    request.id, {"contents": [{"uri": uri, "mimeType": JSON_TEXT, "text": read.text}]}
-                )
+                text = self._reply("workflow_get", {"id": workflow_id}, call).text
+                return {"contents": [{"uri": uri, "mimeType": JSON_TEXT, "text": text}]}
             case "tools/call", Call() as call:
-                name = request.params.get("name")
+                name = params.get("name")
                 if not isinstance(name, str):
-                    return error_line(request.id, _invalid_params("name is required"))
-                reply = self._reply(name, request.params.get("arguments"), call)
-                if isinstance(reply, RpcError):
-                    return error_line(request.id, reply)
+                    raise _invalid_params("name is required")
                 # A client that knows an output schema insists on structure, whatever the version.
-                return result_line(request.id, tool_result(reply, STRUCTURE_SINCE))
+                return tool_result(self._reply(name, params.get("arguments"), call), STRUCTURE_SINCE)
             case method, Call() as call:
                 if method not in self._surface.tools:
-                    return error_line(request.id, _error(METHOD_NOT_FOUND, "Method not found", method=method))
-                reply = self._reply(method, request.params, call)
-                if isinstance(reply, RpcError):
-                    return error_line(request.id, reply)
-                return result_line(request.id, reply.structured)
+                    raise _refused(METHOD_NOT_FOUND, "Method not found", method=method)
+                return self._reply(method, params, call).structured
 
-    def _initialize(self, request: Request) -> bytes:
+    def _initialize(self, params: Params) -> Params:
         for required in ("protocolVersion", "capabilities"):
-            if required not in request.params:
-                return error_line(request.id, _invalid_params(f"{required} is required"))
-        requested = request.params["protocolVersion"]
+            if required not in params:
+                raise _invalid_params(f"{required} is required")
+        requested, capabilities = params["protocolVersion"], params["capabilities"]
         if requested != VERSION:
-            data = {"supportedVersions": [VERSION], "requestedVersion": requested}
-            return error_line(request.id, RpcError(SERVER_ERROR, "Unsupported protocol version", data))
-        info, capabilities = request.params.get("clientInfo"), request.params["capabilities"]
+            versions: dict[str, Json] = {"supportedVersions": [VERSION], "requestedVersion": requested}
+            raise _refused(SERVER_ERROR, "Unsupported protocol version", **versions)
         if not isinstance(capabilities, Mapping):
-            return error_line(request.id, _invalid_params("capabilities must be an object"))
-        self._call = Call(client_of(info, capabilities, "handshake", VERSION))
-        return result_line(request.id, _WELCOME)
+            raise _invalid_params("capabilities must be an object")
+        self._call = Call(client_of(params.get("clientInfo"), capabilities, "handshake", VERSION))
+        return _WELCOME
 
     def _listed_tools(self) -> list[JsonObject]:
         listed = []
@@ -164,11 +153,14 @@ class Lookup:
             listed.append(entry)
         return listed
 
-    def _reply(self, tool: str, arguments: Json, call: Call) -> Reply | RpcError:
-        outcome = call_tool(self._surface, tool, arguments, call)
-        if isinstance(outcome, (Elicit, Wait)):
-            raise RuntimeError(f"{tool} asked the user, which the lookup profile cannot do")
-        return outcome
+    def _reply(self, tool: str, arguments: Json, call: Call) -> Reply:
+        match call_tool(self._surface, tool, arguments, call):
+            case Reply() as reply:
+                return reply
+            case RpcError() as error:
+                raise RpcRefused(error)
+            case Elicit() | Wait():
+                raise RuntimeError(f"{tool} asked the user, which the lookup profile cannot do")
 
 
 def fatal_line(message: str) -> str:
@@ -192,8 +184,12 @@ def _resources(listing: Json | Mapping[str, Json] | Raw) -> list[JsonObject]:
     ]
 
 
-def _invalid_params(details: str) -> RpcError:
-    return _error(INVALID_PARAMS, "Invalid params", details=details)
+def _invalid_params(details: str) -> RpcRefused:
+    return _refused(INVALID_PARAMS, "Invalid params", details=details)
+
+
+def _refused(code: int, message: str, **data: Json) -> RpcRefused:
+    return RpcRefused(_error(code, message, **data))
 
 
 def _error(code: int, message: str, **data: Json) -> RpcError:

@@ -30,13 +30,13 @@ from interlock.transport.results import (
     input_required,
     invalid_params,
     listed_tools,
-    method_not_found,
-    refused_cursor,
-    tool_name,
+    refuse_cursor,
+    text_param,
     tool_result,
+    unknown_method,
     unsupported_version,
 )
-from interlock.transport.rpc import Params, Request, error_line, notification_line, result_line
+from interlock.transport.rpc import Params, Request, RpcRefused, error_line, notification_line, result_line
 from interlock.transport.stdio.waiting import WaitingTurns
 
 VERSION = "2026-07-28"
@@ -53,8 +53,6 @@ class Modern:
     def answer(self, request: Request) -> list[bytes]:
         """Answer a request that carries its own envelope."""
         client = _calling_client(request.params)
-        if isinstance(client, RpcError):
-            return [error_line(request.id, client)]
         match request.method:
             case "server/discover":
                 discovered: JsonObject = {
@@ -65,32 +63,21 @@ class Modern:
                     discovered["instructions"] = self._surface.instructions
                 return [self._result_line(request, discovered | UNCACHED)]
             case "tools/list":
-                if refused := refused_cursor(request.params):
-                    return [error_line(request.id, refused)]
+                refuse_cursor(request.params)
                 tools = listed_tools(self._surface, VERSION)
                 return [self._result_line(request, {"tools": tools, **UNCACHED})]
             case "tools/call":
-                return self._call(request, client)
+                tool = text_param(request.params, "name")
+                return self._made(request, tool, call_with_answers(request.params, client))
             case "subscriptions/listen":
                 return [self._listen(request)]
             case method if self._surface.prompt_texts and method.startswith(DOCUMENTS):
                 from interlock.transport.documents import document_result
 
                 result = document_result(self._surface, method, request.params, "modern")
-                if isinstance(result, RpcError):
-                    return [error_line(request.id, result)]
                 return [self._result_line(request, result | UNCACHED)]
             case method:
-                return [error_line(request.id, method_not_found(method))]
-
-    def _call(self, request: Request, client: Client) -> list[bytes]:
-        tool = tool_name(request.params)
-        if isinstance(tool, RpcError):
-            return [error_line(request.id, tool)]
-        call = call_with_answers(request.params, client)
-        if isinstance(call, RpcError):
-            return [error_line(request.id, call)]
-        return self._made(request, tool, call)
+                raise unknown_method(method)
 
     def _made(self, request: Request, tool: str, call: Call) -> list[bytes]:
         """Make a call, for the first time or again."""
@@ -113,10 +100,7 @@ class Modern:
         """Acknowledge a subscription, and look for changes until it is cancelled or the server stops."""
         from interlock.transport.subscriptions import SUBSCRIPTION_ID, changed_lines, listen
 
-        listening = listen(self._surface, request.params.get("notifications"))
-        if isinstance(listening, RpcError):
-            return error_line(request.id, listening)
-        subscription, granted = listening
+        subscription, granted = listen(self._surface, request.params.get("notifications"))
         meta = {SUBSCRIPTION_ID: request.id}
         look = partial(changed_lines, subscription, meta) if granted else None
         self._turns.watch(request.id, look, self._result_line(request, {"_meta": meta}))
@@ -128,17 +112,17 @@ class Modern:
         return result_line(request.id, {**COMPLETE, **result, "_meta": meta})
 
 
-def _calling_client(params: Params) -> Client | RpcError:
+def _calling_client(params: Params) -> Client:
     meta = params.get("_meta")
     if not isinstance(meta, Mapping):
-        return invalid_params(f"_meta must carry {PROTOCOL_VERSION} and {CAPABILITIES}")
+        raise invalid_params(f"_meta must carry {PROTOCOL_VERSION} and {CAPABILITIES}")
     if missing := [key for key in (PROTOCOL_VERSION, CAPABILITIES) if key not in meta]:
-        return invalid_params(f"_meta lacks {', '.join(missing)}")
+        raise invalid_params(f"_meta lacks {', '.join(missing)}")
     version = meta[PROTOCOL_VERSION]
     if not isinstance(version, str):
-        return invalid_params(f"{PROTOCOL_VERSION} must be a string")
+        raise invalid_params(f"{PROTOCOL_VERSION} must be a string")
     if version != VERSION:
-        return unsupported_version(version, VERSION)
+        raise RpcRefused(unsupported_version(version, VERSION))
     if not isinstance(meta[CAPABILITIES], Mapping):
-        return invalid_params(f"{CAPABILITIES} must be an object")
+        raise invalid_params(f"{CAPABILITIES} must be an object")
     return client_of(meta.get(CLIENT_INFO), meta[CAPABILITIES], "modern", version)

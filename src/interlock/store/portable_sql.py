@@ -15,6 +15,7 @@ from msgspec import Struct
 from msgspec.structs import astuple
 
 from interlock.store.protocol import (
+    NOT_ON_PATH,
     AskingMark,
     AskingRow,
     BlockedRow,
@@ -28,6 +29,7 @@ from interlock.store.protocol import (
     SearchRow,
     SessionFilter,
     SessionRow,
+    SessionRows,
     SettingRow,
     StartRow,
     TombstoneRow,
@@ -35,6 +37,7 @@ from interlock.store.protocol import (
 )
 
 T = TypeVar("T")
+R = TypeVar("R", bound=Struct)
 
 PROJECTIONS = ("nodes", "blocked", "modes", "runs", "observations", "sessions")
 FOUND_BY = ("search", "indexed_outputs")  # derived from the log when the index catches up
@@ -44,6 +47,29 @@ LATEST = 2000  # outputs looked at, newest first: common words stay cheap (rule 
 LAST_CHARACTER = chr(0x10FFFF)
 
 
+TABLES: Mapping[type[Struct], str] = {
+    SessionRow: "sessions",
+    HandleRow: "handles",
+    RunRow: "runs",
+    NodeRow: "nodes",
+    BlockedRow: "blocked",
+    ModeRow: "modes",
+    CommitRow: "commits",
+    StartRow: "starts",
+    TraceRow: "traces",
+    SearchRow: "search",
+    SettingRow: "settings",
+    TombstoneRow: "tombstones",
+    OutboxRow: "outbox",
+}
+MOVED = (  # with the head of a session
+    *("title", "updated_at", "head_index", "head_digest", "next_node", "head_run", "head_node"),
+    *("visit_index", "visit_node"),
+)
+OF_A_RUN = ("status", "tip", "updated_at", "awaiting", "late_notes", "declined", "polls")  # what changes
+ON_PATH = [name for name in NodeRow.__struct_fields__ if name not in NOT_ON_PATH]
+
+
 def columns_of(row: type[Struct], *, prefix: str = "", **written: str) -> str:
     """List the columns of a row; those that are named are written as given, and not read."""
     return ", ".join(
@@ -51,54 +77,34 @@ def columns_of(row: type[Struct], *, prefix: str = "", **written: str) -> str:
     )
 
 
-def select(row: type[Struct], table: str, **written: str) -> str:
+def select(row: type[Struct], **written: str) -> str:
     """Write the beginning of a SELECT of whole rows."""
-    return f"SELECT {columns_of(row, **written)} FROM {table}"
+    return f"SELECT {columns_of(row, **written)} FROM {TABLES[row]}"
 
 
-def insert(row: type[Struct], table: str) -> str:
+def insert(row: type[Struct]) -> str:
     """Write an INSERT of one row."""
     slots = ", ".join(f"${number}" for number, _ in enumerate(row.__struct_fields__, 1))
-    return f"INSERT INTO {table} ({columns_of(row)}) VALUES ({slots})"
+    return f"INSERT INTO {TABLES[row]} ({columns_of(row)}) VALUES ({slots})"
 
 
-SESSION = select(SessionRow, "sessions")
-HANDLE = select(HandleRow, "handles")
-RUN = select(RunRow, "runs")
-NODE = select(NodeRow, "nodes")
-BLOCKED = select(BlockedRow, "blocked")
-MODE = select(ModeRow, "modes")
-COMMIT = select(CommitRow, "commits")
-START = select(StartRow, "starts")
-TRACE = select(TraceRow, "traces")
-SEARCH = select(SearchRow, "search")
-SETTING = select(SettingRow, "settings")
-TOMBSTONE = select(TombstoneRow, "tombstones")
-OUTBOX = select(OutboxRow, "outbox")
+def or_set(key: str, *changed: str) -> str:
+    """Write the end of an INSERT that changes these columns where a row with the key exists."""
+    return f" ON CONFLICT ({key}) DO UPDATE SET {', '.join(f'{name} = excluded.{name}' for name in changed)}"
 
-ADD_SESSION = insert(SessionRow, "sessions")
-ADD_HANDLE = insert(HandleRow, "handles")
-ADD_RUN = insert(RunRow, "runs")
-ADD_NODE = insert(NodeRow, "nodes")
-ADD_BLOCKED = insert(BlockedRow, "blocked")
-ADD_MODE = insert(ModeRow, "modes")
-ADD_COMMIT = insert(CommitRow, "commits")
-ADD_START = insert(StartRow, "starts")
-ADD_MESSAGE = insert(OutboxRow, "outbox") + " ON CONFLICT (session_id, message_id, channel) DO NOTHING"
+
+SELECT = {row: select(row) for row in TABLES}
+INSERT = {row: insert(row) for row in TABLES}
+ADD_MESSAGE = f"{INSERT[OutboxRow]} ON CONFLICT (session_id, message_id, channel) DO NOTHING"
 CHANGE_MESSAGE = (
     "UPDATE outbox SET due_at = $1, attempts = $2, state = $3, error = $4 WHERE session_id = $5"
     " AND message_id = $6 AND channel = $7 AND due_at = $8 AND attempts = $9 RETURNING 1"
 )
 ADD_OBSERVATION = "INSERT INTO observations (session_id, key, value) VALUES ($1, $2, $3)"
-SET_SETTING = (
-    insert(SettingRow, "settings") + " ON CONFLICT (owner, key) DO UPDATE SET value = excluded.value"
+SET_SETTING = INSERT[SettingRow] + or_set("owner, key", "value")
+SET_TOMBSTONE = INSERT[TombstoneRow] + or_set(
+    "session_id", "owner", "removed_at", "head_index", "head_digest"
 )
-SET_TOMBSTONE = (
-    insert(TombstoneRow, "tombstones")
-    + " ON CONFLICT (session_id) DO UPDATE SET owner = excluded.owner, removed_at = excluded.removed_at,"
-    " head_index = excluded.head_index, head_digest = excluded.head_digest"
-)
-
 
 NEWEST = (  # those not yet indexed, and the newest of the others
     "SELECT {columns} FROM (SELECT {columns} FROM sessions WHERE unindexed AND {where} UNION ALL"
@@ -161,6 +167,7 @@ class PortableReads(ABC):
     locks = ""  # what a writer adds to keep others from rows that it will remove
     few: int  # rows that are looked up by a value; where it is common, they are met soon by going backwards
     rarely_observed: str  # how they are looked up
+    table_of_runs = "runs"  # with the index by which one session's runs are tested
     no_text = "''"
 
     @abstractmethod
@@ -188,8 +195,14 @@ class PortableReads(ABC):
             return decoded(*columns)
         return None
 
+    def _where(self, row: type[R], condition: str, *values: Any) -> list[R]:
+        return self._all(row, f"{SELECT[row]} WHERE {condition}", *values)
+
+    def _one_where(self, row: type[R], condition: str, *values: Any) -> R | None:
+        return self._one(row, f"{SELECT[row]} WHERE {condition}", *values)
+
     def session(self, session_id: str) -> SessionRow | None:
-        return self._one(SessionRow, SESSION + " WHERE session_id = $1", session_id)
+        return self._one_where(SessionRow, "session_id = $1", session_id)
 
     def sessions(self, wanted: SessionFilter) -> list[SessionRow]:
         """Return an owner's sessions, newest first: those not yet indexed, and the newest of the others."""
@@ -205,8 +218,8 @@ class PortableReads(ABC):
         return dict(self._rows(sql, self._listed(session_ids)))
 
     def sessions_among(self, session_ids: Sequence[str]) -> list[SessionRow]:
-        where = f" WHERE session_id {self._among('$1')}"
-        return self._all(SessionRow, SESSION + where, self._listed(session_ids))
+        among = f"session_id {self._among('$1')}"
+        return self._where(SessionRow, among, self._listed(session_ids))
 
     def stale_sessions(
         self,
@@ -229,9 +242,13 @@ class PortableReads(ABC):
     def asking_mark(self, owner: str | None) -> AskingMark:
         return self._all(AskingMark, ASKING_MARK, owner)[0]
 
-    @abstractmethod
     def _narrowed(self, wanted: SessionFilter, of_session: list[str], of_run: list[str]) -> list[str]:
         """Return all conditions on a session; how those on its runs are written decides the engine's plan."""
+        if not of_run:
+            return of_session
+        head = ["runs.run = sessions.head_run"] if wanted.of_head else []
+        tests = " AND ".join(["runs.session_id = sessions.session_id", *head, *of_run])
+        return [*of_session, f"EXISTS (SELECT 1 FROM {self.table_of_runs} WHERE {tests})"]
 
     def sessions_by_prefix(self, prefix: str, *, owner: str | None, limit: int) -> list[str]:
         sql = (
@@ -251,35 +268,33 @@ class PortableReads(ABC):
         return self._all(str, sql)
 
     def handles(self, session_id: str) -> list[HandleRow]:
-        return self._all(HandleRow, HANDLE + " WHERE session_id = $1 ORDER BY agent", session_id)
+        return self._where(HandleRow, "session_id = $1 ORDER BY agent", session_id)
 
     def tombstone(self, session_id: str) -> TombstoneRow | None:
-        return self._one(TombstoneRow, TOMBSTONE + " WHERE session_id = $1", session_id)
+        return self._one_where(TombstoneRow, "session_id = $1", session_id)
 
     def tombstones(self, after: str, limit: int) -> list[TombstoneRow]:
-        where = " WHERE session_id > $1 ORDER BY session_id LIMIT $2"
-        return self._all(TombstoneRow, TOMBSTONE + where, after, limit)
+        return self._where(TombstoneRow, "session_id > $1 ORDER BY session_id LIMIT $2", after, limit)
 
     def start(self, owner: str, request_id: bytes) -> StartRow | None:
-        return self._one(StartRow, START + " WHERE owner = $1 AND request_id = $2", owner, request_id)
+        return self._one_where(StartRow, "owner = $1 AND request_id = $2", owner, request_id)
 
     def starts(self, session_id: str) -> list[StartRow]:
-        where = " WHERE session_id = $1 ORDER BY owner, request_id"
-        return self._all(StartRow, START + where, session_id)
+        return self._where(StartRow, "session_id = $1 ORDER BY owner, request_id", session_id)
 
     def run(self, session_id: str, run: int) -> RunRow | None:
-        return self._one(RunRow, RUN + " WHERE session_id = $1 AND run = $2", session_id, run)
+        return self._one_where(RunRow, "session_id = $1 AND run = $2", session_id, run)
 
     def runs(self, session_id: str) -> list[RunRow]:
-        return self._all(RunRow, RUN + " WHERE session_id = $1 ORDER BY run", session_id)
+        return self._where(RunRow, "session_id = $1 ORDER BY run", session_id)
 
     def runs_by_prefix(self, prefix: str, *, owner: str | None, limit: int) -> list[RunRow]:
         own = f"SELECT 1 FROM sessions WHERE session_id = runs.session_id AND owner = {OWNER_GIVEN}"
-        where = f" WHERE run_id BETWEEN $1 AND $2 AND EXISTS ({own}) ORDER BY run_id LIMIT $4"
-        return self._all(RunRow, RUN + where, prefix, prefix + LAST_CHARACTER, owner, limit)
+        condition = f"run_id BETWEEN $1 AND $2 AND EXISTS ({own}) ORDER BY run_id LIMIT $4"
+        return self._where(RunRow, condition, prefix, prefix + LAST_CHARACTER, owner, limit)
 
     def node(self, session_id: str, node: int) -> NodeRow | None:
-        return self._one(NodeRow, NODE + " WHERE session_id = $1 AND node = $2", session_id, node)
+        return self._one_where(NodeRow, "session_id = $1 AND node = $2", session_id, node)
 
     def line(self, handle: bytes, node: int) -> bytes | None:
         sql = (
@@ -290,11 +305,11 @@ class PortableReads(ABC):
 
     def keyed_commits(self, session_id: str, prefix: str, limit: int) -> list[CommitRow]:
         """Return the commits whose key begins so, in the order of their keys."""
-        where = " WHERE session_id = $1 AND key BETWEEN $2 AND $3 ORDER BY key LIMIT $4"
-        return self._all(CommitRow, COMMIT + where, session_id, prefix, prefix + LAST_CHARACTER, limit)
+        condition = "session_id = $1 AND key BETWEEN $2 AND $3 ORDER BY key LIMIT $4"
+        return self._where(CommitRow, condition, session_id, prefix, prefix + LAST_CHARACTER, limit)
 
     def modes(self, session_id: str) -> list[ModeRow]:
-        return self._all(ModeRow, MODE + " WHERE session_id = $1 ORDER BY event_index, node", session_id)
+        return self._where(ModeRow, "session_id = $1 ORDER BY event_index, node", session_id)
 
     def observations(self, session_id: str) -> Mapping[str, str]:
         sql = "SELECT key, value FROM observations WHERE session_id = $1 ORDER BY key"
@@ -302,11 +317,10 @@ class PortableReads(ABC):
 
     def traces(self, session_id: str, start: int, end: int, limit: int) -> list[TraceRow]:
         """Return the newest traces that were made while an event of the range was the head, oldest first."""
-        where = (
-            " WHERE session_id = $1 AND after_index BETWEEN $2 AND $3"
-            " ORDER BY after_index DESC, at DESC LIMIT $4"
+        newest = (
+            "session_id = $1 AND after_index BETWEEN $2 AND $3 ORDER BY after_index DESC, at DESC LIMIT $4"
         )
-        return self._all(TraceRow, TRACE + where, session_id, start, end, limit)[::-1]
+        return self._where(TraceRow, newest, session_id, start, end, limit)[::-1]
 
     def unindexed(self, limit: int, *, after: str = "") -> list[str]:
         """Return the next sessions whose words are not indexed, in the order of their ids."""
@@ -317,8 +331,8 @@ class PortableReads(ABC):
 
     def unindexed_of(self, owner: str, limit: int) -> list[SessionRow]:
         """Return an owner's sessions whose words are not indexed, newest activity first."""
-        where = " WHERE unindexed AND owner = $1 ORDER BY updated_at DESC, session_id LIMIT $2"
-        return self._all(SessionRow, SESSION + where, owner, limit)
+        newest = "unindexed AND owner = $1 ORDER BY updated_at DESC, session_id LIMIT $2"
+        return self._where(SessionRow, newest, owner, limit)
 
     def outdated_rows(self, owner: str, since: int) -> list[SearchRow]:
         """Return the search rows of an owner's unindexed sessions that were active since then."""
@@ -329,7 +343,7 @@ class PortableReads(ABC):
         return self._all(CommitRow, UNINDEXED_COMMITS, owner, since, newest)
 
     def search_row(self, session_id: str) -> SearchRow | None:
-        return self._one(SearchRow, SEARCH + " WHERE session_id = $1", session_id)
+        return self._one_where(SearchRow, "session_id = $1", session_id)
 
     def observed(self, key: str, value: str, *, owner: str, prefix: bool, limit: int) -> list[str]:
         sought = key, value, value + LAST_CHARACTER if prefix else value
@@ -348,33 +362,51 @@ class PortableReads(ABC):
         return self._one(str, "SELECT value FROM settings WHERE owner = $1 AND key = $2", owner, key)
 
     def settings(self) -> list[SettingRow]:
-        return self._all(SettingRow, SETTING + " ORDER BY owner, key")
+        return self._all(SettingRow, f"{SELECT[SettingRow]} ORDER BY owner, key")
 
     def due_messages(self, now: int, limit: int) -> list[OutboxRow]:
         """Return the messages that are due, the longest overdue first."""
-        where = " WHERE state = 'waiting' AND due_at <= $1 ORDER BY due_at, message_id, channel LIMIT $2"
-        return self._all(OutboxRow, OUTBOX + where, now, limit)
+        due = "state = 'waiting' AND due_at <= $1 ORDER BY due_at, message_id, channel LIMIT $2"
+        return self._where(OutboxRow, due, now, limit)
 
     def messages(self, limit: int) -> list[OutboxRow]:
         """Return the messages that are not sent, dead ones first, then by the time of their next try."""
-        order = " ORDER BY state, due_at, message_id, channel LIMIT $1"
-        return self._all(OutboxRow, OUTBOX + order, limit)
+        sql = f"{SELECT[OutboxRow]} ORDER BY state, due_at, message_id, channel LIMIT $1"
+        return self._all(OutboxRow, sql, limit)
 
     def messages_of(self, session_id: str) -> list[OutboxRow]:
-        where = " WHERE session_id = $1 ORDER BY message_id, channel"
-        return self._all(OutboxRow, OUTBOX + where, session_id)
+        return self._where(OutboxRow, "session_id = $1 ORDER BY message_id, channel", session_id)
 
 
-class PortableWrites(ABC):
-    """The writes that are one statement on either engine."""
+class PortableWrites(PortableReads):
+    """The writes that are the same statements on either engine."""
+
+    locks_row = ""  # what is added to keep others from a row that is removed or replaced
 
     @abstractmethod
     def _run(self, sql: str, *values: Any) -> None:
         """Run a statement that returns nothing."""
 
-    @abstractmethod
-    def _all(self, row: Callable[..., T], sql: str, *values: Any) -> list[T]:
-        """Run a statement and return its rows."""
+    def _add(self, rows: Sequence[Struct]) -> None:
+        """Insert rows of one table."""
+        for row in rows:
+            self._run(INSERT[type(row)], *astuple(row))
+
+    def remove_session(self, session_id: str, removed_at: int) -> None:
+        """Delete all of a session and leave a tombstone."""
+        sql = f"SELECT owner, head_index, head_digest FROM sessions WHERE session_id = $1{self.locks_row}"
+        for owner, index, digest in self._rows(sql, session_id):
+            self.set_tombstone(TombstoneRow(session_id, owner, removed_at, index, digest))
+        self._delete_rows(session_id, OF_A_SESSION)
+
+    def replace_session(self, rows: SessionRows) -> None:
+        """Write a session anew from its rows; its handles, starts and traces stay."""
+        session_id = rows.session.session_id
+        self._delete_rows(session_id, ("commits", *PROJECTIONS, *FOUND_BY))
+        for kind in ([rows.session], rows.commits, rows.runs, rows.nodes, rows.blocked, rows.modes):
+            self._add(kind)
+        for key, value in rows.observations.items():
+            self._run(ADD_OBSERVATION, session_id, key, value)
 
     def set_keep(self, session_id: str, keep: bool) -> None:
         self._run("UPDATE sessions SET keep = $1 WHERE session_id = $2", keep, session_id)
@@ -390,10 +422,10 @@ class PortableWrites(ABC):
         self._run(SET_SETTING, *astuple(row))
 
     def add_handle(self, row: HandleRow) -> None:
-        self._run(ADD_HANDLE, *astuple(row))
+        self._add([row])
 
     def add_start(self, row: StartRow) -> None:
-        self._run(ADD_START, *astuple(row))
+        self._add([row])
 
     def drop_start(self, row: StartRow) -> None:
         where = " WHERE owner = $1 AND request_id = $2 AND started_at = $3"

@@ -5,33 +5,22 @@ The statement depends only on how many rows of each kind there are, so it is pre
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import Any
 
+from msgspec import Struct
 from msgspec.structs import astuple
 
+from interlock.store.portable_sql import MOVED, OF_A_RUN, TABLES, or_set
 from interlock.store.postgres.columns import COLUMNS, slots
 from interlock.store.postgres.tables import IS_KNOWN
 from interlock.store.protocol import Changes
 
-MOVED = (
-    "title",
-    "updated_at",
-    "head_index",
-    "head_digest",
-    "next_node",
-    "head_run",
-    "head_node",
-    "visit_index",
-    "visit_node",
-)
-SET_RUN = (
-    "ON CONFLICT (session_id, run) DO UPDATE SET status = excluded.status, tip = excluded.tip,"
-    " updated_at = excluded.updated_at, awaiting = excluded.awaiting,"
-    " late_notes = excluded.late_notes, declined = excluded.declined, polls = excluded.polls"
-)
-ON_CONFLICT = {"runs": SET_RUN, "contents": "ON CONFLICT (digest) DO NOTHING"}
+ON_CONFLICT = {
+    "runs": or_set("session_id, run", *OF_A_RUN),
+    "contents": " ON CONFLICT (digest) DO NOTHING",
+}
 
 
 def append_statement(changes: Changes) -> tuple[str, list[Any]]:
@@ -51,20 +40,16 @@ def append_statement(changes: Changes) -> tuple[str, list[Any]]:
 
 
 def _rows(changes: Changes) -> Iterator[tuple[str, list[tuple[Any, ...]]]]:
-    yield "commits", [astuple(changes.commit)]
-    yield "nodes", [astuple(row) for row in changes.nodes]
-    yield "runs", [astuple(row) for row in changes.runs]
-    yield "blocked", [astuple(row) for row in changes.blocked]
-    yield "modes", [astuple(row) for row in changes.modes]
-    yield "handles", [astuple(row) for row in changes.handles]
-    yield "starts", [astuple(row) for row in changes.starts]
-    yield "outbox", [astuple(row) for row in changes.outbox]
+    kinds: tuple[Sequence[Struct], ...] = (
+        *([changes.commit], changes.nodes, changes.runs, changes.blocked, changes.modes),
+        *(changes.handles, changes.starts, changes.outbox),
+    )
+    for rows in filter(None, kinds):
+        yield TABLES[type(rows[0])], list(map(astuple, rows))
     session_id = changes.session.session_id
     yield "observations", [(session_id, key, value) for key, value in changes.observations.items()]
-    yield (
-        "contents",
-        sorted(changes.contents.items()),
-    )  # one order for all, so that no two wait for each other
+    # In one order for all commands, so that no two wait for each other.
+    yield "contents", sorted(changes.contents.items())
 
 
 @lru_cache(maxsize=256)
@@ -87,5 +72,5 @@ def _sql(new: bool, counts: tuple[tuple[str, int], ...]) -> str:
             rows.append(f"SELECT {slots(table, used)} FROM head")
             used += len(columns)
         added = f"INSERT INTO {table} ({', '.join(columns)}) {' UNION ALL '.join(rows)}"
-        parts.append(f"{table}_ AS ({added} {ON_CONFLICT.get(table, '')})")
+        parts.append(f"{table}_ AS ({added}{ON_CONFLICT.get(table, '')})")
     return f"WITH {', '.join(parts)} SELECT 1 FROM head"

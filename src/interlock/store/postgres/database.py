@@ -196,7 +196,7 @@ class PostgresStore:
             _know_schema(connection, self.name)
             writer = self._current.writer = PostgresWriter(connection)
             yield writer
-            writer.take_marks_off()
+            writer.clear_unindexed()
 
     @contextmanager
     def _begun(self, begin: str) -> Iterator[PostgresConnection]:

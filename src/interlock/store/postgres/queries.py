@@ -13,24 +13,15 @@ from msgspec import Struct
 from msgspec.structs import astuple
 
 from interlock.store.portable_sql import (
-    ADD_BLOCKED,
-    ADD_COMMIT,
-    ADD_MODE,
-    ADD_NODE,
-    ADD_OBSERVATION,
-    ADD_RUN,
-    ADD_SESSION,
-    BLOCKED,
-    COMMIT,
-    FOUND_BY,
+    INSERT,
     LATEST,
     NEWEST,
-    NODE,
-    OF_A_SESSION,
-    PROJECTIONS,
+    ON_PATH,
+    SELECT,
     PortableReads,
     PortableWrites,
     columns_of,
+    or_set,
     select,
 )
 from interlock.store.postgres.connections import PostgresConnection
@@ -48,7 +39,6 @@ from interlock.store.protocol import (
     SessionRow,
     SessionRows,
     StoreConflict,
-    TombstoneRow,
 )
 
 R = TypeVar("R", bound=Struct)
@@ -58,9 +48,8 @@ PROCESSES = 4  # that index at the same time find work for each
 PAGE = 500  # rows of a long list that are fetched at once
 
 EMPTY = "''::bytea"  # what is not read
-LIGHT_NODE = select(NodeRow, "nodes", response=EMPTY)
-LIGHT_BLOCKED = select(BlockedRow, "blocked", response=EMPTY)
-ON_PATH = [name for name in NodeRow.__struct_fields__ if name not in NOT_ON_PATH]
+LIGHT_NODE = select(NodeRow, response=EMPTY)
+LIGHT_BLOCKED = select(BlockedRow, response=EMPTY)
 PATH = (
     f"WITH RECURSIVE path (far, {', '.join(ON_PATH)}) AS ("
     f" SELECT 1, {', '.join(ON_PATH)} FROM nodes WHERE session_id = $1 AND node = $2::int8"
@@ -100,9 +89,9 @@ MATCHED = (  # planned for FEW: for less, PostgreSQL would go backwards through 
 )
 SET_SEARCH = (
     "INSERT INTO search (session_id, owner, title, notes, workflows, indexed_to, words)"
-    " VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (session_id) DO UPDATE SET title = excluded.title,"
-    " notes = excluded.notes, workflows = excluded.workflows, indexed_to = excluded.indexed_to,"
-    " words = excluded.words, indexed_at = clock_timestamp()"
+    f" VALUES ($1, $2, $3, $4, $5, $6, $7)"
+    f"{or_set('session_id', 'title', 'notes', 'workflows', 'indexed_to', 'words')}"
+    ", indexed_at = clock_timestamp()"
 )
 ADD_OUTPUT = "INSERT INTO indexed_outputs (session_id, owner, number, words) VALUES ($1, $2, $3, $4)"
 CLAIM_UNINDEXED = (  # the inner limit bounds what is locked, whatever the plan
@@ -147,11 +136,7 @@ class PostgresReader(PortableReads):
     def _narrowed(self, wanted: SessionFilter, of_session: list[str], of_run: list[str]) -> list[str]:
         if wanted.status == "blocked":
             of_run = [*of_run, "status = 'blocked'"]  # in these words, for the index of the few
-        if not of_run:
-            return of_session
-        head = ["runs.run = sessions.head_run"] if wanted.of_head else []
-        of_it = " AND ".join(["runs.session_id = sessions.session_id", *head, *of_run])
-        return [*of_session, f"EXISTS (SELECT 1 FROM runs WHERE {of_it})"]
+        return super()._narrowed(wanted, of_session, of_run)
 
     def ranked(
         self, session_ids: Sequence[str], *, owner: str, repo_root: str, unfinished: Sequence[str], limit: int
@@ -168,7 +153,8 @@ class PostgresReader(PortableReads):
         """Yield all nodes of a session with their responses; read them before the view is closed."""
         where = " WHERE session_id = $1 AND node > $2::int8"
         if run is None:
-            return self._paged(NodeRow, NODE + where + " ORDER BY node LIMIT $3::int8", "node", session_id)
+            whole = SELECT[NodeRow] + where + " ORDER BY node LIMIT $3::int8"
+            return self._paged(NodeRow, whole, "node", session_id)
         light = LIGHT_NODE + where + " AND run = $4::int8 ORDER BY node LIMIT $3::int8"
         return self._paged(NodeRow, light, "node", session_id, run)
 
@@ -181,24 +167,18 @@ class PostgresReader(PortableReads):
 
     def recorded(self, session_id: str, node: int, attempt: int) -> Recorded | None:
         """Return what an attempt on a node led to: the node it made, or the record that it was blocked."""
-        made = self._one(
-            NodeRow,
-            NODE + " WHERE session_id = $1 AND parent = $2::int8 AND attempt >= $3::int8"
-            " ORDER BY attempt LIMIT 1",
-            session_id,
-            node,
-            attempt,
-        )
+        from_it = "session_id = $1 AND parent = $2::int8 AND attempt >= $3::int8 ORDER BY attempt LIMIT 1"
+        made = self._one_where(NodeRow, from_it, session_id, node, attempt)
         if made is not None and made.attempt == attempt:
             return made
-        where = " WHERE session_id = $1 AND node = $2::int8 AND attempt = $3::int8"
-        return self._one(BlockedRow, BLOCKED + where, session_id, node, attempt)
+        at_it = "session_id = $1 AND node = $2::int8 AND attempt = $3::int8"
+        return self._one_where(BlockedRow, at_it, session_id, node, attempt)
 
     def blocked(self, session_id: str, nodes: Sequence[int] | None = None) -> Iterator[BlockedRow]:
         """Yield the blocked attempts of a session, or of some nodes without their responses."""
         if nodes is None:
-            sql = BLOCKED + " WHERE session_id = $1 ORDER BY event_index, node, attempt"
-            return iter(self._all(BlockedRow, sql, session_id))
+            of_session = "session_id = $1 ORDER BY event_index, node, attempt"
+            return iter(self._where(BlockedRow, of_session, session_id))
         where = " WHERE session_id = $1 AND node = ANY ($2::int8[]) ORDER BY event_index, node, attempt"
         return iter(self._all(BlockedRow, LIGHT_BLOCKED + where, session_id, _array(nodes)))
 
@@ -212,14 +192,16 @@ class PostgresReader(PortableReads):
         """Yield the commits whose events reach `start` or beyond; read them before the view is closed."""
         if newest_first:
             where = " WHERE session_id = $1 AND last < $2::int8 AND last >= $4::int8"
-            sql = COMMIT + where + " ORDER BY last DESC LIMIT $3::int8"
+            sql = SELECT[CommitRow] + where + " ORDER BY last DESC LIMIT $3::int8"
             return self._paged(CommitRow, sql, "last", session_id, start, after=2**62, most=limit)
         where = " WHERE session_id = $1 AND last > $2::int8 ORDER BY last LIMIT $3::int8"
-        return self._paged(CommitRow, COMMIT + where, "last", session_id, after=start - 1, most=limit)
+        sql = SELECT[CommitRow] + where
+        return self._paged(CommitRow, sql, "last", session_id, after=start - 1, most=limit)
 
     def commit_by_key(self, session_id: str, key: str) -> CommitRow | None:
-        where = " WHERE session_id = $1 AND key >= $2 ORDER BY key LIMIT 1"
-        found = self._one(CommitRow, COMMIT + where, session_id, key)
+        found = self._one_where(
+            CommitRow, "session_id = $1 AND key >= $2 ORDER BY key LIMIT 1", session_id, key
+        )
         return found if found is not None and found.key == key else None
 
     def content(self, digest: str) -> bytes | None:
@@ -280,6 +262,7 @@ class PostgresWriter(PostgresReader, PortableWrites):
     """
 
     locks = " FOR UPDATE SKIP LOCKED"  # no session becomes active before it is removed
+    locks_row = " FOR UPDATE"
 
     def __init__(self, connection: PostgresConnection) -> None:
         super().__init__(connection)
@@ -306,13 +289,6 @@ class PostgresWriter(PostgresReader, PortableWrites):
         """
         return self._all(str, CLAIM_UNINDEXED, after, limit * PROCESSES, limit)
 
-    def remove_session(self, session_id: str, removed_at: int) -> None:
-        """Delete all of a session and leave a tombstone."""
-        sql = "SELECT owner, head_index, head_digest FROM sessions WHERE session_id = $1 FOR UPDATE"
-        for owner, index, digest in self._rows(sql, session_id):
-            self.set_tombstone(TombstoneRow(session_id, owner, removed_at, index, digest))
-        self._delete_rows(session_id, OF_A_SESSION)
-
     def add_content(self, digest: str, body: bytes) -> None:
         """Keep a body under its digest; the same digest again changes nothing."""
         self._run("INSERT INTO contents VALUES ($1, $2) ON CONFLICT (digest) DO NOTHING", digest, body)
@@ -320,7 +296,7 @@ class PostgresWriter(PostgresReader, PortableWrites):
     def index(self, row: SearchRow, outputs: Sequence[str]) -> None:
         """Replace what a session is found by, and add the words of its new outputs.
 
-        Its mark is taken off at the end of the transaction, so that no command waits for it meanwhile.
+        Its mark is cleared at the end of the transaction, so that no command waits for it meanwhile.
         """
         words = vector({"title": row.title, "notes": row.notes, "workflows": row.workflows})
         stored = (row.title, row.notes, row.workflows)
@@ -330,32 +306,27 @@ class PostgresWriter(PostgresReader, PortableWrites):
             self._run(ADD_OUTPUT, row.session_id, row.owner, number, vector({"notes": text}))
         self._indexed[row.session_id] = row.indexed_to
 
-    def take_marks_off(self) -> None:
-        """Let go the marks of the sessions that were indexed, unless they have moved since."""
+    def clear_unindexed(self) -> None:
+        """Clear the mark of each session that was indexed, unless it has moved since."""
         for session_id, indexed_to in sorted(self._indexed.items()):
             self._run(SET_INDEXED, session_id, indexed_to)
         self._indexed.clear()
 
     def replace_session(self, rows: SessionRows) -> None:
-        """Write a session anew from its rows; its handles, starts and traces stay."""
+        """Write a session anew from its rows, unless it has moved since it was read here."""
         session_id = rows.session.session_id
         locked = self._rows("SELECT head_digest FROM sessions WHERE session_id = $1 FOR UPDATE", session_id)
         head = locked[0][0] if locked else None
         if self._heads.get(session_id, head) != head:
             raise StoreConflict(f"session {session_id} has moved since it was read")
-        self._delete_rows(session_id, ("commits", *PROJECTIONS, *FOUND_BY))
         self._indexed.pop(session_id, None)
-        self._run(ADD_SESSION, *astuple(rows.session))
-        with self._connection.cursor() as cursor:
-            for sql, values in (
-                (ADD_COMMIT, map(astuple, rows.commits)),
-                (ADD_RUN, map(astuple, rows.runs)),
-                (ADD_NODE, map(astuple, rows.nodes)),
-                (ADD_BLOCKED, map(astuple, rows.blocked)),
-                (ADD_MODE, map(astuple, rows.modes)),
-                (ADD_OBSERVATION, ((session_id, *pair) for pair in rows.observations.items())),
-            ):
-                cursor.executemany(sql, values)
+        super().replace_session(rows)
+
+    def _add(self, rows: Sequence[Struct]) -> None:
+        """Insert rows of one kind in one round trip."""
+        if rows:
+            with self._connection.cursor() as cursor:
+                cursor.executemany(INSERT[type(rows[0])], map(astuple, rows))
 
     def _run(self, sql: str, *values: Any) -> None:
         self._connection.execute(sql, values)

@@ -13,28 +13,19 @@ from typing import Any
 import apsw
 from msgspec import Struct
 from msgspec.json import encode
-from msgspec.structs import astuple, replace
+from msgspec.structs import replace
 
 from interlock.store.portable_sql import (
-    ADD_BLOCKED,
-    ADD_COMMIT,
-    ADD_MODE,
-    ADD_NODE,
     ADD_OBSERVATION,
-    ADD_RUN,
-    ADD_SESSION,
-    BLOCKED,
-    COMMIT,
-    FOUND_BY,
     LATEST,
+    MOVED,
     NEWEST,
-    NODE,
-    OF_A_SESSION,
-    PROJECTIONS,
+    OF_A_RUN,
+    ON_PATH,
+    SELECT,
     PortableReads,
     PortableWrites,
     columns_of,
-    insert,
     select,
 )
 from interlock.store.protocol import (
@@ -43,7 +34,6 @@ from interlock.store.protocol import (
     Changes,
     CommitRow,
     LoadedRows,
-    ModeRow,
     NodeRow,
     Recorded,
     RunRow,
@@ -52,7 +42,6 @@ from interlock.store.protocol import (
     SessionRow,
     SessionRows,
     StoreConflict,
-    TombstoneRow,
     TraceRow,
     with_attempts,
 )
@@ -60,10 +49,10 @@ from interlock.store.sqlite.schema import TIPS
 from interlock.store.sqlite.stored_form import (
     DECODERS,
     content_body,
-    deflated,
     node_row,
     session_row,
     stored_content,
+    stored_row,
     summed,
 )
 from interlock.store.sqlite.witness import Head
@@ -72,25 +61,15 @@ NOT_IN_STRINGS = {ord('"'): " ", 0: " "}
 FEW = 1000
 
 EMPTY = "x''"  # what is not read
-LIGHT_NODE = select(NodeRow, "nodes", response=EMPTY)
-LIGHT_BLOCKED = select(BlockedRow, "blocked", response=EMPTY)
-ADD_TRACE = insert(TraceRow, "traces")
-ADD_SEARCH = insert(SearchRow, "search")
-MOVE_HEAD = (
-    "UPDATE sessions SET title = ?, updated_at = ?, head_index = ?, head_digest = ?, next_node = ?,"
-    " head_run = ?, head_node = ?, visit_index = ?, visit_node = ? WHERE session_id = ? AND head_digest = ?"
-)
+LIGHT_NODE = select(NodeRow, response=EMPTY)
+LIGHT_BLOCKED = select(BlockedRow, response=EMPTY)
+MOVE_HEAD = f"UPDATE sessions SET {' = ?, '.join(MOVED)} = ? WHERE session_id = ? AND head_digest = ?"
 # A statement of its own, because naming the column writes its indexes even where nothing changes.
 MARK_UNINDEXED = "UPDATE sessions SET unindexed = 1 WHERE session_id = ? AND NOT unindexed"
 SET_INDEXED = (
     "UPDATE sessions SET unindexed = 0, recent_at = updated_at WHERE session_id = ? AND head_index = ?"
 )
-SET_RUN = (
-    "UPDATE runs SET status = ?, tip = ?, updated_at = ?, awaiting = ?, late_notes = ?, declined = ?,"
-    " polls = ?"
-    " WHERE session_id = ? AND run = ?"
-)
-ON_PATH = [name for name in NodeRow.__struct_fields__ if name not in NOT_ON_PATH]
+SET_RUN = f"UPDATE runs SET {' = ?, '.join(OF_A_RUN)} = ? WHERE session_id = ? AND run = ?"
 PATH = (
     f"WITH RECURSIVE path ({', '.join(ON_PATH)}) AS ("
     f" SELECT {', '.join(ON_PATH)} FROM nodes WHERE session_id = ?1 AND node = ?2"
@@ -98,7 +77,6 @@ PATH = (
     " JOIN nodes AS above ON above.session_id = ?1 AND above.node = path.parent LIMIT ?3)"
     f" SELECT {columns_of(NodeRow, **dict.fromkeys(NOT_ON_PATH, EMPTY))} FROM path"
 )
-DECISIONS = COMMIT + " WHERE session_id = ? AND key BETWEEN ? AND ?"
 LOAD = (  # all that a command needs of a node on which nothing hangs yet, in one statement
     f"SELECT {columns_of(SessionRow, prefix='s.')}, {{agent}}, {columns_of(CommitRow, prefix='c.')},"
     " (SELECT digest FROM commits WHERE session_id = s.session_id AND last < c.last"
@@ -121,8 +99,7 @@ LOAD_BY_HANDLE = LOAD.format(
     agent="agent", source="handles JOIN sessions AS s USING (session_id)", where=" WHERE handle = ?1"
 )
 WINDOW = (
-    select(NodeRow, "nodes", **dict.fromkeys(NOT_ON_PATH, EMPTY))
-    + " WHERE session_id = ? AND node BETWEEN ? AND ?"
+    select(NodeRow, **dict.fromkeys(NOT_ON_PATH, EMPTY)) + " WHERE session_id = ? AND node BETWEEN ? AND ?"
 )
 OBSERVED = (
     "SELECT session_id FROM observations CROSS JOIN sessions USING (session_id)"
@@ -147,6 +124,7 @@ class SqliteReader(PortableReads):
     decoders = DECODERS
     few = FEW
     rarely_observed = OBSERVED
+    table_of_runs = "runs INDEXED BY runs_key"
 
     def __init__(self, connection: apsw.Connection) -> None:
         self._connection = connection
@@ -196,20 +174,16 @@ class SqliteReader(PortableReads):
         if attempt is not None and any(row.attempt == attempt for row in made):
             return replace(loaded, recorded=self.recorded(session_id, number, attempt))
         keys = f"decision:{number}:", f"decision:{number};"
-        decisions = sorted(self._each(CommitRow, DECISIONS, session_id, *keys), key=attrgetter("last"))
-        return with_attempts(loaded, children, blocked, decisions)
+        decisions = self._where(CommitRow, "session_id = ? AND key BETWEEN ? AND ?", session_id, *keys)
+        return with_attempts(loaded, children, blocked, sorted(decisions, key=attrgetter("last")))
 
     def _narrowed(self, wanted: SessionFilter, of_session: list[str], of_run: list[str]) -> list[str]:
+        if not self._is_rare(wanted):
+            return super()._narrowed(wanted, of_session, of_run)
+        own = [test.replace("owner =", "+owner =") for test in of_session]  # not by the index of owners
         of_head = wanted.of_head
-        if self._is_rare(wanted):
-            own = [test.replace("owner =", "+owner =") for test in of_session]  # not by the index of owners
-            key, columns = ("(session_id, head_run)", "session_id, run") if of_head else ("session_id",) * 2
-            return [*own, f"{key} IN (SELECT {columns} FROM runs WHERE {' AND '.join(of_run)})"]
-        if not of_run:
-            return of_session
-        head = ["runs.run = sessions.head_run"] if of_head else []
-        of_it = " AND ".join(["runs.session_id = sessions.session_id", *head, *of_run])
-        return [*of_session, f"EXISTS (SELECT 1 FROM runs INDEXED BY runs_key WHERE {of_it})"]
+        key, columns = ("(session_id, head_run)", "session_id, run") if of_head else ("session_id",) * 2
+        return [*own, f"{key} IN (SELECT {columns} FROM runs WHERE {' AND '.join(of_run)})"]
 
     def _is_rare(self, wanted: SessionFilter) -> bool:
         """Tell whether few runs can match: they are looked up, where many are met soon by going backwards."""
@@ -242,7 +216,7 @@ class SqliteReader(PortableReads):
     def nodes(self, session_id: str, run: int | None = None) -> Iterator[NodeRow]:
         """Yield all nodes of a session with their responses; read them before the view is closed."""
         if run is None:
-            return self._each(NodeRow, NODE + " WHERE session_id = ? ORDER BY node", session_id)
+            return self._each(NodeRow, SELECT[NodeRow] + " WHERE session_id = ? ORDER BY node", session_id)
         return self._each(
             NodeRow, LIGHT_NODE + " WHERE session_id = ? AND run = ? ORDER BY node", session_id, run
         )
@@ -266,16 +240,15 @@ class SqliteReader(PortableReads):
 
     def recorded(self, session_id: str, node: int, attempt: int) -> Recorded | None:
         """Return what an attempt on a node led to: the node it made, or the record that it was blocked."""
-        made = self._one(
-            NodeRow, NODE + " WHERE session_id = ? AND parent = ? AND attempt = ?", session_id, node, attempt
-        )
-        where = " WHERE session_id = ? AND node = ? AND attempt = ?"
-        return made or self._one(BlockedRow, BLOCKED + where, session_id, node, attempt)
+        key = session_id, node, attempt
+        made = self._one_where(NodeRow, "session_id = ? AND parent = ? AND attempt = ?", *key)
+        return made or self._one_where(BlockedRow, "session_id = ? AND node = ? AND attempt = ?", *key)
 
     def blocked(self, session_id: str, nodes: Sequence[int] | None = None) -> Iterator[BlockedRow]:
         """Yield the blocked attempts of a session, or of some nodes without their responses."""
         if nodes is None:
-            return self._each(BlockedRow, BLOCKED + " WHERE session_id = ? ORDER BY event_index", session_id)
+            sql = SELECT[BlockedRow] + " WHERE session_id = ? ORDER BY event_index"
+            return self._each(BlockedRow, sql, session_id)
         where = f" WHERE session_id = ? AND node IN ({', '.join('?' * len(nodes))})"
         rows = self._each(BlockedRow, LIGHT_BLOCKED + where, session_id, *nodes)
         return iter(sorted(rows, key=attrgetter("event_index")))
@@ -291,10 +264,11 @@ class SqliteReader(PortableReads):
     ) -> Iterator[CommitRow]:
         order = "DESC" if newest_first else "ASC"
         where = f" WHERE session_id = ? AND last >= ? ORDER BY last {order} LIMIT ?"
-        return self._each(CommitRow, COMMIT + where, session_id, start, -1 if limit is None else limit)
+        most = -1 if limit is None else limit
+        return self._each(CommitRow, SELECT[CommitRow] + where, session_id, start, most)
 
     def commit_by_key(self, session_id: str, key: str) -> CommitRow | None:
-        return self._one(CommitRow, COMMIT + " WHERE session_id = ? AND key = ?", session_id, key)
+        return self._one_where(CommitRow, "session_id = ? AND key = ?", session_id, key)
 
     def content(self, digest: str) -> bytes | None:
         return self._one(content_body, "SELECT deflated, body FROM contents WHERE digest = ?", digest)
@@ -335,27 +309,20 @@ class SqliteWriter(SqliteReader, PortableWrites):
         """Write what a command changed, if the session is still as it was when the command read it."""
         row = changes.session
         if changes.before is None:
-            self._run(ADD_SESSION, *astuple(row))
+            self._add([row])
         else:
-            head = (row.head_index, row.head_digest, row.next_node, row.head_run, row.head_node)
-            visit = (row.visit_index, row.visit_node, row.session_id, changes.before)
-            self._run(MOVE_HEAD, row.title, row.updated_at, *head, *visit)
+            moved = (getattr(row, name) for name in MOVED)
+            self._run(MOVE_HEAD, *moved, row.session_id, changes.before)
             if self._connection.changes() != 1:
                 raise StoreConflict(f"session {row.session_id} has moved since it was read")
             self._run(MARK_UNINDEXED, row.session_id)
         self.heads.append(Head(row.session_id, row.head_index, row.head_digest))
-        self._add_rows(changes.nodes, changes.blocked, changes.modes)
-        self._run(ADD_COMMIT, *astuple(changes.commit))
+        self._add([*changes.nodes, *changes.blocked, *changes.modes, changes.commit])
         for run in changes.runs:
-            changed = (run.status, run.tip, run.updated_at, run.awaiting)
-            run_wide = (run.late_notes, run.declined, run.polls)
-            self._run(SET_RUN, *changed, *run_wide, run.session_id, run.run)
+            self._run(SET_RUN, *(getattr(run, name) for name in OF_A_RUN), run.session_id, run.run)
             if self._connection.changes() == 0:
-                self._run(ADD_RUN, *astuple(run))
-        for handle in changes.handles:
-            self.add_handle(handle)
-        for start in changes.starts:
-            self.add_start(start)
+                self._add([run])
+        self._add([*changes.handles, *changes.starts])
         for message in changes.outbox:
             self.add_message(message)
         for key, value in changes.observations.items():
@@ -363,40 +330,19 @@ class SqliteWriter(SqliteReader, PortableWrites):
         for digest, body in changes.contents.items():
             self.add_content(digest, body)
 
-    def _add_rows(
-        self, nodes: Sequence[NodeRow], blocked: Sequence[BlockedRow], modes: Sequence[ModeRow]
-    ) -> None:
-        for node in nodes:
-            small = replace(node, state=deflated(node.state), response=deflated(node.response))
-            self._run(ADD_NODE, *astuple(small))
-        for row in blocked:
-            self._run(ADD_BLOCKED, *astuple(replace(row, response=deflated(row.response))))
-        for mode in modes:
-            self._run(ADD_MODE, *astuple(mode))
-
     def trace(self, rows: Sequence[TraceRow]) -> None:
-        self._connection.executemany(
-            ADD_TRACE, [astuple(replace(row, body=summed(row.body))) for row in rows]
-        )
-
-    def remove_session(self, session_id: str, removed_at: int) -> None:
-        """Delete all of a session and leave a tombstone."""
-        if (session := self.session(session_id)) is not None:
-            head = session.head_index, session.head_digest
-            self.set_tombstone(TombstoneRow(session_id, session.owner, removed_at, *head))
-        self._forget_words(session_id)
-        self._delete_rows(session_id, OF_A_SESSION)
+        self._add(rows)
 
     def add_content(self, digest: str, body: bytes) -> None:
         """Keep a body under its digest; the same digest again changes nothing."""
         self._run("INSERT OR IGNORE INTO contents VALUES (?, ?, ?)", digest, *stored_content(body))
 
     def index(self, row: SearchRow, outputs: Sequence[str]) -> None:
-        """Replace what a session is found by, add the words of its new outputs, and take off its mark."""
+        """Replace what a session is found by, add the words of its new outputs, and clear its mark."""
         tip = f"SELECT id + {TIPS} FROM search WHERE session_id = ?"
         self._run(f"DELETE FROM words WHERE rowid IN ({tip})", row.session_id)
         self._run("DELETE FROM search WHERE session_id = ?", row.session_id)
-        self._run(ADD_SEARCH, *astuple(row))
+        self._add([row])
         number = self._connection.last_insert_rowid() + TIPS
         add_tip = "INSERT INTO words (rowid, title, notes, workflows) VALUES (?, ?, ?, ?)"
         self._run(add_tip, number, row.title, row.notes, row.workflows)
@@ -409,25 +355,22 @@ class SqliteWriter(SqliteReader, PortableWrites):
 
     def replace_session(self, rows: SessionRows) -> None:
         """Write a session anew from its rows; its handles, starts and traces stay."""
-        session_id = rows.session.session_id
-        self._forget_words(session_id)
-        self._delete_rows(session_id, ("commits", *PROJECTIONS, *FOUND_BY))
-        self._run(ADD_SESSION, *astuple(rows.session))
-        self.heads.append(Head(session_id, rows.session.head_index, rows.session.head_digest))
-        for commit in rows.commits:
-            self._run(ADD_COMMIT, *astuple(commit))
-        for run in rows.runs:
-            self._run(ADD_RUN, *astuple(run))
-        self._add_rows(rows.nodes, rows.blocked, rows.modes)
-        for key, value in rows.observations.items():
-            self._run(ADD_OBSERVATION, session_id, key, value)
+        super().replace_session(rows)
+        row = rows.session
+        self.heads.append(Head(row.session_id, row.head_index, row.head_digest))
 
-    def _forget_words(self, session_id: str) -> None:
+    def _add(self, rows: Sequence[Struct]) -> None:
+        """Insert rows, of whichever tables."""
+        super()._add([*map(stored_row, rows)])
+
+    def _delete_rows(self, session_id: str, tables: Sequence[str]) -> None:
+        """Delete a session's rows; first its words, which are found by two of them."""
         self._run(
             f"DELETE FROM words WHERE rowid IN (SELECT id + {TIPS} FROM search WHERE session_id = ?1"
             " UNION ALL SELECT id FROM indexed_outputs WHERE session_id = ?1)",
             session_id,
         )
+        super()._delete_rows(session_id, tables)
 
     def _run(self, sql: str, *values: Any) -> None:
         self._connection.execute(sql, values)

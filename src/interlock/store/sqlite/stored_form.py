@@ -9,9 +9,10 @@ import zlib
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from msgspec import Struct
 from msgspec.structs import replace
 
-from interlock.store.protocol import BlockedRow, NodeRow, SessionRow
+from interlock.store.protocol import BlockedRow, NodeRow, SessionRow, TraceRow
 
 COMPRESS_OVER = 256
 WINDOW_BITS = 13  # small, so that little memory is set up for a response of a few kilobytes
@@ -39,6 +40,19 @@ DECODERS: Mapping[object, Callable[..., Any]] = {
     NodeRow: node_row,
     BlockedRow: blocked_row,
 }
+
+
+def stored_row(row: Struct) -> Struct:
+    """Return a row as it is written."""
+    match row:
+        case NodeRow():
+            return replace(row, state=deflated(row.state), response=deflated(row.response))
+        case BlockedRow():
+            return replace(row, response=deflated(row.response))
+        case TraceRow():
+            return replace(row, body=summed(row.body))
+        case _:
+            return row
 
 
 def stored_content(body: bytes) -> tuple[bool, bytes]:

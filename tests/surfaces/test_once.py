@@ -738,7 +738,7 @@ def test_e9_a_handle_is_refused_where_a_session_token_belongs(bench: Bench) -> N
     yielded = worker.tell("yield_checkpoint", checkpoint_id="scope").body
     handle = yielded["checkpoint_handle"]
     assert yielded["session_token"] == worker.token != handle
-    assert "it is no session_token" in yielded["message"]
+    assert "it is not a session_token" in yielded["message"]
     for tool, more in (
         ("get_workflow_status", {}),
         ("get_trace", {}),

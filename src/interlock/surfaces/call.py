@@ -49,7 +49,7 @@ class Call(Struct, frozen=True):
 
     Whether it `may_wait`: not when its time is over. `console` is the address of the console, if there is one
     and the client can show it. `unread` names members of its arguments that the tool does not know, where
-    they are no error.
+    they are not an error.
     """
 
     client: Client = Client()

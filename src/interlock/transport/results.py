@@ -31,7 +31,7 @@ DOCUMENTS = ("prompts/", "resources/", "completion/")  # methods that few chats 
 UNSUPPORTED_VERSION = -32022
 RESOURCE_NOT_FOUND = -32002  # of the handshake era; the modern one knows only invalid parameters
 COMPLETE = {"resultType": "complete"}
-FORM_SECONDS = 600  # for the user to answer a form; silence after that is no answer
+FORM_SECONDS = 600  # for the user to answer a form; silence after that is not an answer
 MOST_ROOTS = 64
 UNCACHED = {"ttlMs": 0, "cacheScope": "private"}
 

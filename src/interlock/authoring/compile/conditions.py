@@ -44,7 +44,7 @@ JOINERS = {"all": "and", "allOf": "and", "every": "and", "any": "or", "anyOf": "
 
 
 def read_condition(raw: Json, at: SourceLocation, report: Report) -> Condition | None:
-    """Read a condition; None is no condition, and an invalid one is reported."""
+    """Read a condition; None means that there is none; an invalid one is reported."""
     if raw is None:
         return None
     if not isinstance(raw, Mapping):
@@ -93,7 +93,7 @@ def _words_meant(raw: Mapping[str, Json]) -> Iterator[str]:
 
 
 def _as_object(raw: Json) -> str:
-    """Return how to write a condition that is no object: `size > 3`, or the name of a variable alone."""
+    """Return how to write a condition that is not an object: `size > 3`, or the name of a variable alone."""
     if not isinstance(raw, str):
         return "{var: NAME, equals: …}"
     written = _WRITTEN_OUT.fullmatch(raw)

@@ -59,7 +59,7 @@ class StepDraft(Struct, frozen=True):
 
 
 class Aside(Struct, frozen=True):
-    """A section that is no step."""
+    """A section that is not a step."""
 
     kind: AsideKind
     section: Section

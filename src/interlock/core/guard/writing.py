@@ -128,7 +128,7 @@ def typed(hearing: Hearing, written: Variables) -> Verdict:
         is_of_type = isinstance(value, _TYPES.get(kind, object))
         is_of_type &= kind != "number" or not isinstance(value, bool)
         if "." in name or name in RESERVED or not (is_of_type or value is None):
-            yield I9(f"'{name}' is no plain name, or its value has another type than is declared")
+            yield I9(f"'{name}' is not a plain name, or its value has another type than is declared")
         elif value is not None and not any(same(value, other) for other in legal):
             yield I9(f"the value of '{name}' is none of those that are declared")
 

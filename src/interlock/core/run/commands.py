@@ -264,7 +264,7 @@ class ReturnChild(Struct, frozen=True):
 
 
 class AbandonRun(Struct, frozen=True):
-    """Give the run up, wherever it stands; a gate that is open is no obstacle (rule 35).
+    """Give the run up, wherever it stands; an open gate does not prevent it (rule 35).
 
     The variables that came with it are not taken, and the answer says so.
     """

@@ -82,7 +82,7 @@ def substance_of_call(position: Position, command: Answerable) -> Substance:
         shown_artifact(artifact)
         for output in outputs
         for artifact in output.artifacts
-        if artifact.get("kind") not in (DECISION, DECISION_REF)  # the agent's answer is no report
+        if artifact.get("kind") not in (DECISION, DECISION_REF)  # the agent's answer is not a report
     )
     notes = tuple(output.notes for output in outputs if output.notes)
     brought = HandedIn(command.now, notes, artifacts) if notes or artifacts else None

@@ -432,7 +432,7 @@ def opened(raw: bytes, keys: Mapping[str, bytes], at_least: int = 1) -> Envelope
         raise RecordUnreadable("ENVELOPE_UNREADABLE", f"this is no DSSE envelope ({error!r})") from error
     statement = read_json(payload, "STATEMENT_UNREADABLE")
     if not isinstance(statement, dict) or not isinstance(statement.get("predicate"), dict):
-        raise RecordUnreadable("STATEMENT_UNREADABLE", "what was signed is no statement")
+        raise RecordUnreadable("STATEMENT_UNREADABLE", "what was signed is not a statement")
     names = [key for key, _ in signed]
     bad = {key for key, signature in signed if key in keys and not is_signed(keys[key], signature, message)}
     signers = tuple(sorted({*names} & keys.keys() - bad))
@@ -466,7 +466,7 @@ def judged(envelope: Envelope, log: Log | None, attested: Iterable[Json] = ()) -
         elif statement["predicateType"] == DECISION:
             yield from _receipt_errors(statement, log, attested)
         else:
-            yield Wrong("PREDICATE_TYPE", f"'{statement['predicateType']}' is no statement of Interlock")
+            yield Wrong("PREDICATE_TYPE", f"'{statement['predicateType']}' is not a statement of Interlock")
     except RecordUnreadable as error:
         yield error.wrong
     except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
@@ -625,7 +625,7 @@ def read_json(raw: bytes, code: str) -> Json:
         return dict(pairs)
 
     def no_number(text: str) -> Json:
-        raise RecordUnreadable(code, f"this is not JSON ({text} is no number)")
+        raise RecordUnreadable(code, f"this is not JSON ({text} is not a number)")
 
     try:
         return json.loads(raw.decode(), object_pairs_hook=plain, parse_constant=no_number)
@@ -643,7 +643,7 @@ def log_in(bundle: Json) -> Log:
     try:
         return Log(bundle["session"]["meta"]["sessionId"], bundle["session"]["commits"])
     except (KeyError, TypeError) as error:
-        raise RecordUnreadable("BUNDLE_UNREADABLE", f"this is no bundle ({error!r})") from error
+        raise RecordUnreadable("BUNDLE_UNREADABLE", f"this is not a bundle ({error!r})") from error
 
 
 def judged_files(

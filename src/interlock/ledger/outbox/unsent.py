@@ -40,7 +40,7 @@ class OutboxStatus(Shown, frozen=True):
 
 
 def outbox_status(store: Store) -> OutboxStatus:
-    """Return what is not sent; a timer that only waits for its time is no message."""
+    """Return what is not sent; a timer that only waits for its time is not a message."""
     with store.reading() as reader:
         rows = reader.messages(MOST)
     return OutboxStatus(tuple(_message(row) for row in rows if row.channel != TIMER or row.state == "dead"))

@@ -198,7 +198,7 @@ def _candidates(
 ) -> Iterator[Candidate]:
     """Yield the runs of a session that fit, or the session itself while it has no run.
 
-    A damaged session is no candidate.
+    A damaged session is not a candidate.
     """
     session, handles = reader.session(match.session_id), reader.handles(match.session_id)
     if session is None or not handles or damage_of(reader, session):

@@ -211,7 +211,7 @@ def copy_tables(sources: Sequence[apsw.Connection], target: apsw.Connection) -> 
             copied[table] = 0
             for row in reader.rows():
                 if table == "commits" and not row[0]:
-                    reader.gaps += 1  # bytes that are no row
+                    reader.gaps += 1  # bytes that are not a row
                     continue
                 target.execute(sql, row)
                 if not target.changes() and table == "commits":

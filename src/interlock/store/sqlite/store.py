@@ -56,7 +56,7 @@ class SqliteStore:
         self.sqlite_version = apsw.sqlite_lib_version()
         self._lock = lock
         self._turn = RLock()
-        self.repairing = False  # then lost events are no reason not to write
+        self.repairing = False  # then lost events do not keep it from writing
         self._use(connection)
 
     def _use(self, connection: apsw.Connection) -> None:

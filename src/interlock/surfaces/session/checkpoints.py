@@ -42,7 +42,8 @@ from interlock.surfaces.tool import tool
 
 YIELDED = (
     "Yield the checkpoint_handle to the orchestrator in a <checkpoint_yield> block and wait; then call "
-    "resume_checkpoint with your session_token. The handle only names this question: it is no session_token."
+    "resume_checkpoint with your session_token. The handle only names this question; it is not a "
+    "session_token."
 )
 YIELDED_BEFORE = "Yield it, wait, then call resume_checkpoint."
 NEITHER = "Either checkpoint_handle or session_token must be provided. Both were omitted."
@@ -228,7 +229,7 @@ class Checkpoints:
     def _answered_before(self, progress: SessionCall, params: p.RespondCheckpoint, refusal: Refusal) -> Reply:
         """Return the recorded answer for a repeat; another answer is refused, with the recorded one."""
         caller = self._caller(params.session_token)
-        token = None  # the handle is the worker's, and is no token to go on with
+        token = None  # the handle is the worker's, and not a token to go on with
         if caller is not None:
             token = session_token(self._ledger, caller.handle, progress.position)
         pointer = progress.pointer

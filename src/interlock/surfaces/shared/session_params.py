@@ -20,7 +20,7 @@ Agent = Annotated[str, Meta(min_length=1, max_length=128)]
 
 
 class StepDone(Struct, frozen=True):
-    """What a manifest says of a step. Manifests are advisory: more fields than these are no error."""
+    """What a manifest says of a step. Manifests are advisory: more fields than these are not an error."""
 
     step_id: str
     output: Json = ""

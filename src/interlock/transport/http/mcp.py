@@ -275,11 +275,11 @@ class AnnouncedServer(Server[Any]):
 
 
 async def _answers(ctx: Context, ask: Elicit) -> dict[str, FormAnswer]:
-    """Show the forms to the user through the client; silence and a broken connection are no answer."""
+    """Show the forms to the user through the client; silence and a broken connection are not answers."""
     answers = {question: FormAnswer("cancel") for question in ask.questions}
     with anyio.move_on_after(FORM_SECONDS):
         for question, asked in ask.questions.items():
-            with suppress(MCPError, ValidationError):  # an error, or something else, is no answer either
+            with suppress(MCPError, ValidationError):  # nor is an error, or something else
                 result = await _shown(ctx, question, asked)
                 answer = form_answer(result.model_dump(mode="json", exclude_none=True))
                 answers[question] = answer or FormAnswer("cancel")

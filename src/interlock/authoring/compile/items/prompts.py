@@ -217,7 +217,7 @@ def conditional(step: StepSource, at: SourceLocation, report: Report) -> list[Fr
 
 
 def merged_fragments(fragments: Iterable[Fragment]) -> tuple[Fragment, ...]:
-    """Join adjacent fragments that are always shown and were no fields of their own."""
+    """Join adjacent fragments that are always shown and were not fields of their own."""
     joined: list[Fragment] = []
     for fragment in fragments:
         if not fragment.text:

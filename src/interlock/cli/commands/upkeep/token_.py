@@ -11,7 +11,7 @@ from interlock.ledger.ledger import Ledger
 from interlock.ledger.tokens.inspect import disclose
 from interlock.ledger.tokens.tokens import NAMES
 
-HANDLE_NAME = "a checkpoint handle (ses.v1.…), which answers one question and is no session token"
+HANDLE_NAME = "a checkpoint handle (ses.v1.…), which answers one question and is not a session token"
 LABELS = {
     "checkpoint": "checkpoint",
     "answer": "answer",

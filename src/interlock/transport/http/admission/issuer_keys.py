@@ -68,7 +68,7 @@ class IssuerKeys:
             return
         try:
             keys = {key.key_id: key for key in self._fetch().keys}
-        except Exception:  # whatever the issuer has sent, it is no key set; PyJWT trusts its shape
+        except Exception:  # whatever the issuer has sent, it is not a key set; PyJWT trusts its shape
             self._tried_at = self._clock()
             return
         self._keys, self._fetched_at, self._tried_at = keys, self._clock(), self._clock()

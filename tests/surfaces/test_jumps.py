@@ -47,6 +47,13 @@ def begin(
     bench: Bench, make: Make, *listed: dict[str, Any], first: str | None = None, **fields: Any
 ) -> SessionAgent:
     """Write the activities as one workflow, start it and enter the first, or another."""
+    agent = started(bench, make, *listed, **fields)
+    assert not agent.go(first or listed[0]["id"]).error
+    return agent
+
+
+def started(bench: Bench, make: Make, *listed: dict[str, Any], **fields: Any) -> SessionAgent:
+    """Write the activities as one workflow and start it."""
     variables = [{"name": "quick", "type": "boolean"}]
     head = {"id": "w", "version": "1.0.0", "title": "W", "variables": variables}
     files = {"w/workflow.yaml": json.dumps({**head, "initialActivity": listed[0]["id"], **fields})}
@@ -54,9 +61,8 @@ def begin(
         files[f"w/activities/{number:02}-{described['id']}.yaml"] = json.dumps(described)
     write(bench.workflows, files)
     agent = make(bench)
-    started = agent.call("start_session", agent_id="agent", workflow_id="w")
-    assert not started.error, started.text
-    assert not agent.go(first or listed[0]["id"]).error
+    answer = agent.call("start_session", agent_id="agent", workflow_id="w")
+    assert not answer.error, answer.text
     return agent
 
 
@@ -138,6 +144,75 @@ def test_what_is_not_skipped_is_not_jumped_over(bench: Bench, make: Make, skips:
     if not by_mode:
         decide(agent, "way", "full")
     assert is_held_by(agent.go("ship"), "good")
+
+
+BY_EITHER = pytest.mark.parametrize("skips", ["a mode", "an option"])
+
+
+def with_skipped_design(bench: Bench, make: Make, skips: str, *transitions: dict[str, Any]) -> SessionAgent:
+    """Begin a workflow whose design stands after a checked activity and is skipped in this run."""
+    mode = {"id": "short", "name": "Short", "activationVariable": "quick", "skipActivities": ["design"]}
+    short = {"setVariable": {"quick": True}} if skips == "a mode" else {"skipActivities": ["design"]}
+    start = activity("start", to("check"), gates={"way": {"short": short}})
+    check = activity("check", to("design"), gates={"good": {"yes": {}}})
+    design = activity("design", *(transitions or [to("ship")]))
+    agent = begin(bench, make, start, check, design, SHIP, activity("archive"), modes=[mode])
+    decide(agent, "way", "short")
+    return agent
+
+
+@EITHER
+@BY_EITHER
+def test_a_skipped_activity_is_no_way_around_a_gate(bench: Bench, make: Make, skips: str) -> None:
+    agent = with_skipped_design(bench, make, skips)
+    assert is_held_by(agent.go("design"), "good")
+    assert not agent.go("check").error
+    assert is_held_by(agent.go("design"), "good")
+
+
+@EITHER
+@BY_EITHER
+def test_a_skipped_activity_that_leads_back_is_no_way_around_a_gate(
+    bench: Bench, make: Make, skips: str
+) -> None:
+    large = {**QUICK, "variable": "large"}
+    agent = with_skipped_design(bench, make, skips, to("ship", condition=large), to("start"))
+    assert is_held_by(agent.go("design"), "good")
+    assert is_held_by(agent.go("ship"), "good")
+
+
+@EITHER
+@BY_EITHER
+def test_what_only_a_skipped_activity_leads_to_is_no_way_around_a_gate(
+    bench: Bench, make: Make, skips: str
+) -> None:
+    large = {**QUICK, "variable": "large"}
+    agent = with_skipped_design(bench, make, skips, to("archive", condition=large), to("ship"))
+    assert is_held_by(agent.go("archive"), "good")
+
+
+@EITHER
+def test_a_run_does_not_begin_with_a_skipped_activity_behind_a_gate(bench: Bench, make: Make) -> None:
+    mode = {"id": "short", "name": "Short", "activationVariable": "quick", "skipActivities": ["design"]}
+    check = activity("check", to("design"), gates={"good": {"yes": {}}})
+    files = [check, activity("design", to("ship")), SHIP]
+    agent = started(bench, make, *files, modes=[mode])
+    assert is_held_by(agent.go("design", variables={"quick": True}), "good")
+    assert is_held_by(agent.go("design"), "good")
+
+
+@EITHER
+@BY_EITHER
+def test_a_skipped_activity_can_be_entered_after_the_gates_before_it(
+    bench: Bench, make: Make, skips: str
+) -> None:
+    agent = with_skipped_design(bench, make, skips)
+    agent.go("check")
+    decide(agent, "good", "yes")
+    entered = agent.go("design")
+    assert not entered.error
+    assert any("not a direct transition" in warning for warning in entered.warnings)
+    assert not agent.go("ship").error
 
 
 @EITHER

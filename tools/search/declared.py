@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any, TypeAlias
 
 from tools.search.workflows import END, StepData, Test, WorkflowData, questions
@@ -52,11 +53,13 @@ def passed_by(data: WorkflowData, start: str, to: str, value: Value) -> set[str]
     """Return the activities on any declared path to a target, without both ends.
 
     Where none leads there, and from the beginning (an empty start), paths begin with the first activity.
+    Where those do not lead there either, nothing is skipped.
     """
-    from_start = list(_paths(data, start, to, value)) if start else []
-    if from_start:
-        return {name for path in from_start for name in path} - {start}
-    return {name for path in _paths(data, data.activities[0].id, to, value) for name in path} - {start}
+    for whole in (data, replace(data, mode=None)):
+        for begin in dict.fromkeys((start, data.activities[0].id)):
+            if paths := list(_paths(whole, begin, to, value)):
+                return {name for path in paths for name in path} - {start}
+    return set()
 
 
 def _paths(

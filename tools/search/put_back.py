@@ -136,12 +136,22 @@ EXCEPTIONS = (
         "a transitionTo that nobody chose is an exit",
         "engine/paths/jumps.py",
         "    if goal in (*state.route.path, state.activity):\n        return None\n",
-        "    held = [link.to for link in _links(plan, state, state.activity or '') if link.gate]\n"
+        "    held = [link.to for link in _links(plan, state, state.activity or '', set()) if link.gate]\n"
         "    if goal in (*state.route.path, state.activity, *held):\n        return None\n",
         "away+gate",
         Setting("session"),
         "jumped",
         "two",
+    ),
+    PutBack(
+        "no path leads to what is skipped",
+        "engine/paths/jumps.py",
+        "for skipped in (skipped_now(plan, state), frozenset[str]()):",
+        "for skipped in (skipped_now(plan, state),):",
+        "gate+step+step",
+        Setting("session"),
+        "jumped",
+        "mode",
     ),
     PutBack(
         "types are not looked at",

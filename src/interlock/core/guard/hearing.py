@@ -48,6 +48,7 @@ class Hearing:
         self.ran = {(event.key, event.check) for event in events if isinstance(event, e.CheckRan)}
         self.completed = ""  # the step that was completed last
         self.jumped = False  # whether the activity was left by no open exit
+        self.skips = True  # whether options and modes have activities skipped
         self.reasked: set[str] = set()  # what was changed and must be asked again at once
 
     @property
@@ -69,6 +70,12 @@ class Hearing:
     @property
     def program(self) -> Program:
         return self.plan.program(self.visit.activity or "")
+
+    def without_skipping(self) -> Hearing:
+        """The same run before no command, as if no activity were skipped."""
+        whole = Hearing(self.plan, self.audit, (), None)
+        whole.skips = False
+        return whole
 
     def due(self) -> Op | None:
         """The operation that the program counter is at; None outside an activity and at its end."""

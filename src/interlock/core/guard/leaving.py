@@ -38,16 +38,18 @@ def is_open(hearing: Hearing, target: str) -> bool:
 def leaves_out(hearing: Hearing, target: str) -> bool:
     """Say whether a path to the target, from here or else from the first activity, passes what is unanswered.
 
-    Going back along the run's own path leaves nothing out.
+    Going back along the run's own path leaves nothing out. Where no path leads to the target, it is judged as
+    if nothing were skipped: it may be skipped itself, or stand behind what is.
     """
     goal = _node(hearing, target)
     if goal in (*hearing.audit.path, hearing.visit.activity):
         return False
-    for start in dict.fromkeys((hearing.visit.activity, hearing.workflow.initial)):
-        ways = list(_ways_from(hearing, start, goal)) if start not in (None, goal) else []
-        if start is not None and _between(start, goal, ways):
-            free = _between(start, goal, [way for way in ways if not way.held])
-            return not free or any(_is_unanswered(hearing, way.source) for way in free)
+    for judged in (hearing, hearing.without_skipping()):
+        for start in dict.fromkeys((hearing.visit.activity, hearing.workflow.initial)):
+            ways = list(_ways_from(judged, start, goal)) if start not in (None, goal) else []
+            if start is not None and _between(start, goal, ways):
+                free = _between(start, goal, [way for way in ways if not way.held])
+                return not free or any(_is_unanswered(hearing, way.source) for way in free)
     return False
 
 
@@ -72,8 +74,8 @@ def left_behind(hearing: Hearing) -> set[str]:
 
 def past_skipped(hearing: Hearing, target: str) -> str:
     """The activity that is entered where the target is skipped by an option or a mode."""
-    scope, skipped = hearing.scope, set(hearing.audit.skipped)
-    for mode in hearing.workflow.modes:
+    scope, skipped = hearing.scope, set(hearing.audit.skipped if hearing.skips else ())
+    for mode in hearing.workflow.modes if hearing.skips else ():
         if scope.value(mode.activation_variable) is True:
             skipped.update(mode.skip_activities)
     while target in skipped:

@@ -115,12 +115,16 @@ def _flow_exits(workflow: Workflow, activity: Activity) -> Iterator[PossibleExit
         yield PossibleExit(transition.to, "transition", transition.condition)
 
 
-def chosen_exit(plan: Plan, state: RunState) -> ChosenExit | None:
+def chosen_exit(plan: Plan, state: RunState, skipped: Set[str] | None = None) -> ChosenExit | None:
     """Find the exit that the variables choose; None when they do not decide it."""
     activity = plan.workflow.activity(state.activity)
     assert activity is not None
     chosen = _chosen(plan, activity, state)
-    return None if chosen is None else _past_skipped(plan, state, chosen)
+    if chosen is not None:
+        skipped = skipped_now(plan, state) if skipped is None else skipped
+        for target, passed in _targets_past(plan.workflow, chosen.to, skipped):
+            chosen = replace(chosen, to=target, skipping=passed)
+    return chosen
 
 
 def _chosen(plan: Plan, activity: Activity, state: RunState) -> ChosenExit | None:
@@ -210,16 +214,11 @@ def default_exit(workflow: Workflow, activity: Activity) -> str | None:
     return marked or next((transition.to for transition in transitions if transition.condition is None), None)
 
 
-def _past_skipped(plan: Plan, state: RunState, chosen: ChosenExit) -> ChosenExit:
+def past_skipped(workflow: Workflow, target: str, skipped: Set[str]) -> str:
     """Replace a skipped target by its own default exit (rule 21)."""
-    for target, passed in _targets_past(plan.workflow, chosen.to, skipped_now(plan, state)):
-        chosen = replace(chosen, to=target, skipping=passed)
-    return chosen
-
-
-def past_skipped(plan: Plan, state: RunState, target: str) -> str:
-    """Return the activity that is entered instead of the target, if that is skipped now."""
-    return _past_skipped(plan, state, ChosenExit(target, "transition")).to
+    for replacement, _ in _targets_past(workflow, target, skipped):
+        target = replacement
+    return target
 
 
 def _targets_past(
@@ -244,20 +243,23 @@ def skipped_now(plan: Plan, state: RunState) -> set[str]:
     return skipped
 
 
-def exits(plan: Plan, state: RunState) -> tuple[Exit, ...]:
+def exits(plan: Plan, state: RunState, skipped: Set[str] | None = None) -> tuple[Exit, ...]:
     """List every exit, each with whether it is open now; the expected one is marked.
+
+    `skipped` are the activities that are passed over: those that are skipped now, if it is None.
 
     One without a condition is open only where no condition decides (rule 21). One that the variables of the
     run do not decide is open as the agent's claim, unless a required gate decides them (rule 22).
     """
     activity = plan.workflow.activity(state.activity)
     assert activity is not None
-    expected = chosen_exit(plan, state)
+    skipped = skipped_now(plan, state) if skipped is None else skipped
+    expected = chosen_exit(plan, state, skipped)
     target = expected.to if expected else None
     listed: dict[str, Exit] = {}
     deciding: Condition | None = None
     for declared in _flow_exits(plan.workflow, activity):
-        to = past_skipped(plan, state, declared.to)
+        to = past_skipped(plan.workflow, declared.to, skipped)
         is_open = declared.via == "transition" and (expected is None or expected.via == "default")
         exit_ = Exit(to, open=is_open)
         if declared.condition is not None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence, Set
 from typing import Literal, assert_never
 
 from msgspec import Struct
@@ -21,7 +21,7 @@ from interlock.core.definition.program import (
     loop_key,
 )
 from interlock.core.definition.workflow import TERMINAL
-from interlock.core.engine.paths.exits import exits, is_chosen, past_skipped
+from interlock.core.engine.paths.exits import exits, is_chosen, past_skipped, skipped_now
 from interlock.core.run.keys import item_of
 from interlock.core.run.state import RunState
 
@@ -50,14 +50,10 @@ def left_out(plan: Plan, state: RunState, target: str) -> LeftOut | None:
     goal = _node(plan, target)
     if goal in (*state.route.path, state.activity):
         return None
-    for start in dict.fromkeys((state.activity, plan.workflow.initial)):
-        if start is None or start == goal:
-            continue
-        links = _links_from(plan, state, start, goal)
+    for start, links in _starts(plan, state, goal):
         if paths := _between(start, goal, links):
-            return _unanswered(
-                plan, state, paths, _between(start, goal, [link for link in links if not link.gate])
-            )
+            free = _between(start, goal, [link for link in links if not link.gate])
+            return _unanswered(plan, state, paths, free)
     return None
 
 
@@ -66,14 +62,24 @@ def activities_left_out(plan: Plan, state: RunState, target: str) -> list[str]:
     goal = _node(plan, target)
     if goal in (*state.route.path, state.activity):
         return []
-    for start in dict.fromkeys((state.activity, plan.workflow.initial)):
-        if start is None or start == goal:
-            continue
-        links = [link for link in _links_from(plan, state, start, goal) if not link.gate]
-        if paths := _between(start, goal, links):
+    for start, links in _starts(plan, state, goal):
+        free = [link for link in links if not link.gate]
+        if paths := _between(start, goal, free):
             passed = dict.fromkeys(link.source for link in paths if link.source != state.activity)
-            return [name for name in passed if _is_left_out(plan, state, name, start, goal, links)]
+            return [name for name in passed if _is_left_out(plan, state, name, start, goal, free)]
     return []
+
+
+def _starts(plan: Plan, state: RunState, goal: str) -> Iterator[tuple[str, list[_Link]]]:
+    """Yield where paths to the goal may begin, with the links from there: at last as if nothing were skipped.
+
+    Otherwise no path would lead to what is skipped, or to what only skipped activities lead to, and nothing
+    would be left out on the way.
+    """
+    for skipped in (skipped_now(plan, state), frozenset[str]()):
+        for start in dict.fromkeys((state.activity, plan.workflow.initial)):
+            if start is not None and start != goal:
+                yield start, _links_from(plan, state, start, goal, skipped)
 
 
 def _is_left_out(
@@ -167,14 +173,14 @@ def _requires(plan: Plan, state: RunState, op: Op) -> bool:
 
 
 def _leads(plan: Plan, state: RunState, start: str, goal: str) -> bool:
-    return bool(_between(start, goal, _links_from(plan, state, start, goal)))
+    return bool(_between(start, goal, _links_from(plan, state, start, goal, skipped_now(plan, state))))
 
 
-def _links_from(plan: Plan, state: RunState, start: str, goal: str) -> list[_Link]:
+def _links_from(plan: Plan, state: RunState, start: str, goal: str, skipped: Set[str]) -> list[_Link]:
     """Return the links that can be reached from an activity, short of the goal, the nearest first."""
     links, reached = list[_Link](), [start]
     for name in reached:  # which grows
-        for link in _links(plan, state, name) if name != goal else ():
+        for link in _links(plan, state, name, skipped) if name != goal else ():
             links.append(link)
             if link.to not in reached:
                 reached.append(link.to)
@@ -200,20 +206,20 @@ def _closure(start: str, pairs: Collection[tuple[str, str]]) -> set[str]:
     return reached
 
 
-def _links(plan: Plan, state: RunState, name: str) -> Iterator[_Link]:
+def _links(plan: Plan, state: RunState, name: str, skipped: Set[str]) -> Iterator[_Link]:
     """Yield the exits of an activity, as they are now, and what the options of its gates lead to."""
     activity = plan.workflow.activity(name)
     if activity is None:
         return
     is_here = name == state.activity
-    for exit_ in exits(plan, state if is_here else state.within(activity=name, exit_to=None)):
+    for exit_ in exits(plan, state if is_here else state.within(activity=name, exit_to=None), skipped):
         yield _Link(name, _node(plan, exit_.to), exit_.closed_by)
     for gate in activity.gates():
         for option in gate.options:
             if (target := option.effect.transition_to) is None or not plan.workflow.has_target(target):
                 continue
             chosen = (is_here or name in state.route.path) and is_chosen(state, gate, option)
-            to = _node(plan, past_skipped(plan, state, target))
+            to = _node(plan, past_skipped(plan.workflow, target, skipped))
             yield _Link(name, to, "" if chosen else gate.id)
 
 

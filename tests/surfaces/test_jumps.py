@@ -216,6 +216,16 @@ def test_a_skipped_activity_can_be_entered_after_the_gates_before_it(
 
 
 @EITHER
+def test_a_refused_jump_records_nothing_about_an_activity_that_was_not_left(bench: Bench, make: Make) -> None:
+    agent = begin(bench, make, activity("build", to("review")), REVIEW, SHIP)
+    assert is_held_by(agent.go("ship"), "good")
+    assert is_held_by(agent.go("ship"), "good")
+    told = " ".join(agent.go("review").warnings)
+    assert "Gap 1 (warning): Nothing was written down about 'do-build' of activity 'build'." in told
+    assert "Gap 2" not in told
+
+
+@EITHER
 def test_an_exit_that_another_answer_would_have_opened_is_no_path(bench: Bench, make: Make) -> None:
     way = {"way": {"full": {}, "short": {"transitionTo": "ship"}}}
     agent = begin(bench, make, activity("plan", to("check"), gates=way), CHECK, SHIP)

@@ -62,9 +62,9 @@ def test_the_documented_warnings_in_their_words(bench: Bench, surface: Any) -> N
         "Empty activity_manifest provided. Omit the parameter if no activities have been completed.",
         "Activity 'build' is not a direct transition from 'finish'. Valid transitions: [__terminal__]",
         *CHILD_NOT_STARTED[surface],
-        "Gap 2 (warning): Nothing was written down about 'close' of activity 'finish'.",
-        "Gap 3 (critical, for the user to resolve): "
+        "Gap 2 (critical, for the user to resolve): "
         "Checkpoint 'scope' of activity 'gather' was left out on the way to 'build'.",
+        "Gap 3 (warning): Nothing was written down about 'close' of activity 'finish'.",
         HOW_GAPS_CLOSE,
     ]
     answer = agent.go(

@@ -90,11 +90,11 @@ def _claim(draft: Draft, command: EnterActivity) -> Refusal | None:
         astray = _other_exit(draft, command.target)
     assert not isinstance(arrival, (NeedAnswer, Done)), "a walk without a gate to reach ends at the exits"
     draft.state = draft.state.within(exit_to=draft.state.visit.exit_to or decided)
-    _record_silence(draft, command)
     listed = exits(draft.plan, draft.state)
     named = _matching(draft, listed, command.target)
     if named is None or not named.open:
         return _jump(draft, command, listed)
+    _record_silence(draft, command)
     _advise_condition(draft, command)
     _cross(draft, named.to, via="claim" if named.unset else "transition")
     return None
@@ -131,6 +131,7 @@ def _jump(draft: Draft, command: EnterActivity, listed: tuple[Exit, ...]) -> Ref
     refusal = _leave_out(draft, command, listed)
     if refusal is not None:
         return refusal
+    _record_silence(draft, command)
     _advise(draft, command, listed)
     _cross(draft, command.target, via="jump")
     return None

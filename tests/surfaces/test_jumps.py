@@ -225,6 +225,16 @@ def test_a_refused_jump_records_nothing_about_an_activity_that_was_not_left(benc
     assert "Gap 2" not in told
 
 
+def test_a_refused_jump_at_gated_names_the_activity_and_no_gate_that_was_passed(bench: Bench) -> None:
+    build = activity("build", to("review"), gates={"unsure": {"yes": {}}})
+    build["checkpoints"][0]["condition"] = {**QUICK, "operator": "==", "value": True}
+    agent = begin(bench, gated, build, REVIEW, SHIP)
+    refused = agent.go("ship", variables={"quick": False})
+    assert is_held_by(refused, "good")
+    assert "Next: Call next_activity with activity_id 'review' first." in refused.text
+    assert "unsure" not in refused.text
+
+
 @EITHER
 def test_an_exit_that_another_answer_would_have_opened_is_no_path(bench: Bench, make: Make) -> None:
     way = {"way": {"full": {}, "short": {"transitionTo": "ship"}}}

@@ -215,10 +215,11 @@ class GatedSurface(LedgerSurface):
         return reading.json_answer({**_entered_body(plan, told, activity, definition), "digest": mark})
 
     def _not_entered(self, entry: NotEntered, call: Call) -> Outcome:
-        """Name every pending checkpoint with how to resolve it."""
+        """Name every pending checkpoint with how to resolve it, unless another activity holds the jump."""
         progress, refusal = entry.progress, entry.refusal
         pending = pending_gates(progress.position.plan, evolved(progress.state, refusal.kept))
-        if refusal.code is not Code.GATE_UNANSWERED or not pending:
+        is_here = refusal.code is Code.GATE_UNANSWERED and "left_out" not in refusal.about
+        if not is_here or not pending:
             return of_refusal(refusal, words(refusal), progress.token)
         position = progress.position
         terms = terms_of(position.terms, call)

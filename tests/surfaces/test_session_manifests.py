@@ -75,11 +75,11 @@ def test_the_documented_warnings_in_their_words(bench: Bench, surface: Any) -> N
     )
     assert answer.warnings == [
         "Missing steps in manifest: [begin]",
-        "Unexpected steps in manifest: [other]",
         "Step 'other' has empty output",
         "Activity manifest references unknown activity 'x'",
         "Activity 'x' has empty outcome",
         "Activity 'x' claims transition condition 'moon' not found in workflow transitions",
+        "Unexpected steps in manifest: [other]",
         "Transition to 'finish' is the default (no condition) but agent claimed condition 'moon'.",
         "Gap 4 (warning): Nothing was written down about 'begin' of activity 'build'.",
     ]
@@ -103,6 +103,29 @@ def scope_answered(bench: Bench, surface: Any) -> SessionAgent:
 def test_the_order_of_the_manifest_is_compared(bench: Bench, surface: Any) -> None:
     answer = scope_answered(bench, surface).go("build", step_manifest=manifest("weigh", "look"))
     assert answer.warnings == ["Step order mismatch at position 0: expected 'look' but got 'weigh'"]
+
+
+@pytest.mark.parametrize("surface", [session, gated])
+def test_a_step_that_the_activity_does_not_have_is_told_by_whichever_call_names_it(
+    bench: Bench, surface: Any
+) -> None:
+    """Its output is not recorded, so that whoever misspelt a step must learn it from a refusal too."""
+    write_flow(bench)
+    agent = surface(bench, Terms(min_response_ms=0))
+    agent.call("start_session", agent_id="a", workflow_id="flow")
+    misspelt = manifest("lok")
+    assert "Unexpected steps in manifest: [lok]" in agent.go("gather", step_manifest=misspelt).warnings
+    refused = agent.go("build", step_manifest=misspelt)
+    assert refused.code == "GATE_UNANSWERED"
+    assert "Unexpected steps in manifest: [lok]" in refused.text
+    named = {"checkpoint_id": "scope", "step_manifest": misspelt, "variables": {"goal": "g"}}
+    if surface is session:
+        asked = agent.tell("yield_checkpoint", **named)
+    else:
+        asked = agent.tell("get_checkpoint", activity_id="gather", **named)
+        answered = agent.tell("respond_checkpoint", option_id="yes", **named)
+        assert "Unexpected steps in manifest: [lok]" in answered.warnings
+    assert "Unexpected steps in manifest: [lok]" in asked.warnings
 
 
 def test_no_manifest_is_missed_if_the_steps_before_an_early_exit_came_with_the_yield(bench: Bench) -> None:

@@ -9,7 +9,7 @@ from interlock.core.definition.expressions import root
 from interlock.core.definition.program import END, Plan
 from interlock.core.definition.workflow import Approvers, Gate
 from interlock.core.engine.acknowledge import input_required
-from interlock.core.engine.claims import Walk, no_activity, take_with_claims
+from interlock.core.engine.claims import Walk, no_activity, notice_unexpected, take_with_claims
 from interlock.core.engine.decisions import asked_how, counts, quorum, taken_in_time, undecided_gap
 from interlock.core.engine.draft import Draft
 from interlock.core.engine.gates import (
@@ -81,6 +81,7 @@ def _reached(
     """
     behind = _behind(draft, found, command, wanted)
     if isinstance(behind, NeedAnswer):
+        notice_unexpected(draft, command.claims)
         draft.take(_before_showing(draft, found.gate, command))
         Walk(draft, command, found).report()
         return _unwhole(draft, found.gate, command) or behind
@@ -213,6 +214,7 @@ def _question_meant(draft: Draft, command: ResolveCheckpoint) -> NeedAnswer | Re
     if opened is not None and command.gate in (None, opened.gate) and _is_active(opened, command):
         asked = find_gate(draft.plan, draft.state, opened.gate)
         assert asked is not None
+        notice_unexpected(draft, command.claims)
         Walk(draft, command, asked).report()
         return NeedAnswer(opened.key, asked.gate, opened.opened_at, asked.confirms)
     if command.gate is None:

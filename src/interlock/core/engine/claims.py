@@ -47,6 +47,7 @@ from interlock.core.variables.writes import answered_roots
 
 MOST_CLAIMED = 100_000
 MOST_LOOKED_AT = 500
+MOST_NAMED = 50
 
 
 class Walk:
@@ -330,9 +331,20 @@ def claimed_outputs(plan: Plan, state: RunState, claims: Sequence[Claim]) -> dic
 
 def take_with_claims(draft: Draft, command: EnterActivity | OpenCheckpoint | ResolveCheckpoint) -> None:
     """Record the variables of a call that claims the steps ahead."""
+    notice_unexpected(draft, command.claims)
     steps = steps_ahead(draft.plan, draft.state)
     reported = [*command.variables, *(name for claim in command.claims for name in reports(claim.output))]
     draft.take(command.variables, answered_roots(draft.plan, draft.state, steps, reported))
+
+
+def notice_unexpected(draft: Draft, claims: Sequence[Claim]) -> None:
+    """Say which claims are of steps that the activity does not have: nothing is recorded of them."""
+    activity = draft.plan.workflow.activity(draft.state.activity)
+    steps = {step.id for step in activity.steps()} if activity is not None else set[str]()
+    names = list(dict.fromkeys(claim.step for claim in claims if claim.step not in steps))
+    if names:
+        more = f", and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
+        draft.notice("MANIFEST", f"Unexpected steps in manifest: [{', '.join(names[:MOST_NAMED])}{more}]")
 
 
 def steps_ahead(plan: Plan, state: RunState) -> list[Step]:

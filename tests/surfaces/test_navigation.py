@@ -293,6 +293,21 @@ def test_a_refusal_has_its_code_and_changes_nothing(
     assert listed(client.situation()) == listed(before)
 
 
+@pytest.mark.parametrize(
+    ("action", "arguments"),
+    [
+        ("transition", {"activity_id": "nowhere"}),
+        ("respond_to_checkpoint", {"checkpoint_id": "nothing", "option_id": "yes"}),
+    ],
+)
+def test_a_name_that_there_is_not_is_answered_with_what_is_available(
+    client: NavigationClient, action: str, arguments: Payload
+) -> None:
+    """The names of the workflow are no answer: while a step is due, none of them would be taken."""
+    client.start()
+    assert client.act(action, **arguments)["error"]["next"] == "Take one of availableActions."
+
+
 def test_parameters_of_other_actions_are_said_to_be_unread(client: NavigationClient) -> None:
     client.start()
     done = client.done("analyze", option_id="yes", checkpoint_id="approve", note="go")

@@ -53,7 +53,7 @@ ACTIONS: Table = {
     Code.DECISION_PENDING: RESPOND,
     Code.GATE_UNANSWERED: (*RESPOND, AVAILABLE),
     Code.NO_ACTIVITY: "Send action transition with the activity_id to begin with.",
-    Code.ACTIVITY_NOT_FOUND: "Send one of these as activity_id: {activities}.",
+    Code.ACTIVITY_NOT_FOUND: AVAILABLE,
     Code.ACTIVITY_NOT_COMPLETE: "Complete its steps, loops and checkpoints first: see availableActions.",
     Code.INVALID_TRANSITION: (
         "Send one of these as activity_id: {valid}.",
@@ -76,7 +76,7 @@ ACTIONS: Table = {
     ),
     Code.INPUT_REQUIRED: ("Send in variables: {shape}.", "Send shorter lists for its loops in variables."),
     Code.LOOP_ITEMS_REQUIRED: "Send loop_items with action advance_loop.",
-    Code.CHECKPOINT_NOT_FOUND: ("Send one of these as checkpoint_id: {checkpoints}.", AVAILABLE),
+    Code.CHECKPOINT_NOT_FOUND: AVAILABLE,
     Code.OPTION_NOT_FOUND: "Send one of these as option_id: {options}.",
     Code.CHECKPOINT_ALREADY_ANSWERED: "Continue with the recorded answer: take one of availableActions.",
     Code.USER_MUST_DECIDE: (

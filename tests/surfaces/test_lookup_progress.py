@@ -233,3 +233,90 @@ def test_a_steered_loop_says_that_it_was_counted_once(ask_about: Callable[..., A
     ]
     call["completedSteps"] = ["draft", "judge", "ship"]
     assert "warnings" not in ask("workflow_next", **call)["guidance"]
+
+
+VERDICT = {"verdict": "clean", "confidence": "high", "findings": [], "summary": "nothing"}
+
+
+def test_what_a_step_has_handed_in_is_read_from_the_context(ask_about: Callable[..., Ask]) -> None:
+    """Rule 19: nothing is kept here, so conditions and texts read what the client has kept."""
+    judge = step("judge", outputContract={"contractRef": "wr.contracts.review_verdict"})
+    is_not_clean = {"var": "artifacts.review_verdict.verdict", "not_equals": "clean"}
+    tell = step("tell", prompt="Tell them: {{artifacts.review_verdict.summary}}.")
+    ask = ask_about(judge, step("repair", runCondition=is_not_clean), tell)
+    call: dict[str, Any] = {"workflowId": "team-some-flow", "completedSteps": []}
+    sent = ask("workflow_next", **call)["guidance"]["prompt"]
+    assert sent.endswith("; from then on also as context.artifacts.review_verdict")
+    call["completedSteps"] = ["judge"]
+    offered = ask("workflow_next", **call, context={"artifacts": {"review_verdict": VERDICT}})
+    assert (offered["step"]["id"], offered["step"]["prompt"]) == ("tell", "Tell them: nothing.")
+    assert "warnings" not in offered["guidance"]
+    minor = {"review_verdict": {**VERDICT, "verdict": "minor"}}
+    offered = ask("workflow_next", **call, context={"artifacts": minor})
+    assert offered["step"]["id"] == "repair"
+    assert "warnings" not in offered["guidance"]
+
+
+@pytest.mark.parametrize(
+    ("context", "why"),
+    [
+        ({}, "This step needs an artifact of kind 'wr.review_verdict'"),
+        ({"artifacts": "clean"}, "This step needs an artifact of kind 'wr.review_verdict'"),
+        ({"artifacts": {"review_verdict": {"verdict": "superb"}}}, "is not accepted"),
+    ],
+)
+def test_an_artifact_that_the_context_lacks_is_named_with_what_to_send(
+    ask_about: Callable[..., Ask], context: dict[str, Any], why: str
+) -> None:
+    judge = step("judge", outputContract={"contractRef": "wr.contracts.review_verdict"})
+    ask = ask_about(judge, step("tell", prompt="Tell them: {{artifacts.review_verdict.summary}}."))
+    call = {"workflowId": "team-some-flow", "completedSteps": ["judge"], "context": context}
+    (warning,) = ask("workflow_next", **call)["guidance"]["warnings"]
+    assert warning.startswith("What step 'judge' hands in is read later. ")
+    assert why in warning
+    assert 'Send in context: {"artifacts":{"review_verdict":{' in warning
+
+
+def test_a_question_at_the_end_of_a_round_is_told_before_the_next(ask_about: Callable[..., Ask]) -> None:
+    """A value may be the answer of the round before: then the client is told to make sure."""
+    accept = gate("accept", setVariable={"accepted": True})
+    until = {"var": "accepted", "equals": True}
+    work = loop("work", [step("make"), accept], type="until", condition=until)
+    ask = ask_about(work, step("tell"))
+    call: dict[str, Any] = {"workflowId": "team-some-flow", "completedSteps": ["make"]}
+    (warning,) = ask("workflow_next", **call)["guidance"]["warnings"]
+    assert warning.startswith("Ask the user ('accept'), and send in context what the answer sets: Which?")
+    offered = ask("workflow_next", **call, context={"accepted": False})
+    assert offered["step"]["id"] == "make-2"
+    assert "warnings" not in offered["guidance"]
+    call["completedSteps"] = ["make", "make-2"]
+    offered = ask("workflow_next", **call, context={"accepted": False})
+    assert offered["step"]["id"] == "make-3"
+    (warning,) = offered["guidance"]["warnings"]
+    assert warning.startswith("If the user was not asked in this round, ask again ('accept')")
+
+
+def test_only_questions_that_the_run_comes_to_are_told(ask_about: Callable[..., Ask]) -> None:
+    """The loop between them, with its own question, is passed over."""
+    plan = gate("plan", setVariable={"plan": "fix"})
+    fixing = {"var": "plan", "equals": "fix"}
+    fix = {**loop("fix", [step("write"), gate("keep")], type="for", count=1), "runCondition": fixing}
+    ask = ask_about(step("look"), plan, fix, step("tell"))
+    call: dict[str, Any] = {"workflowId": "team-some-flow", "completedSteps": ["look"]}
+    offered = ask("workflow_next", **call)
+    assert offered["step"]["id"] == "tell"
+    assert [text for text in offered["guidance"]["warnings"] if "('plan')" in text]
+    assert not [text for text in offered["guidance"]["warnings"] if "('keep')" in text]
+    call["completedSteps"] = ["look", "write"]
+    offered = ask("workflow_next", **call, context={"plan": "fix"})
+    assert "('keep')" in offered["guidance"]["warnings"][0]
+
+
+def test_a_value_of_the_context_that_does_not_fit_is_named(ask_about: Callable[..., Ask]) -> None:
+    """Rule 19."""
+    sizes = [{"name": "size", "type": "string", "values": ["small", "large"]}]
+    ask = ask_about(step("look"), variables=sizes)
+    call = {"workflowId": "team-some-flow", "completedSteps": [], "context": {"size": "huge"}}
+    assert ask("workflow_next", **call)["guidance"]["warnings"] == [
+        '\'size\' is not taken: it is one of "small" | "large". Send one of these.'
+    ]

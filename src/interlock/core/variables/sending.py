@@ -9,7 +9,7 @@ import msgspec
 from msgspec import Struct
 
 from interlock.core.definition.criteria import lines_of
-from interlock.core.definition.expressions import root
+from interlock.core.definition.expressions import artifact_name, root
 from interlock.core.definition.program import END, AskGate, DoStep, Plan, step_key
 from interlock.core.definition.prompts import interpolate, is_asked, step_prompt, text_of
 from interlock.core.definition.workflow import Contract, Gate, Step, UserInput
@@ -28,12 +28,14 @@ class Parameters(Struct, frozen=True):
     """The parameters of a surface's calls that take what a step sends.
 
     `answers` says whether they take the user's answers, or only the user's own channels do (rule 27).
+    `kept` is where later calls take an artifact that is read later, if the server does not keep it.
     """
 
     variables: str = "context"
     artifacts: str = "output.artifacts"
     notes: str = "output.notesMarkdown"
     answers: bool = True
+    kept: str = ""
 
 
 class Instruction(Struct, frozen=True):
@@ -73,7 +75,7 @@ def _to_send(plan: Plan, state: RunState, step: Step, parameters: Parameters) ->
     if may_set := ", ".join(_described(plan, name) for name in _may_set(plan, state, step)):
         yield f"{parameters.variables}, as far as the step sets it: {may_set}"
     for contract in step.contracts:
-        yield _artifact_line(contract, parameters)
+        yield _artifact_line(plan, contract, parameters)
     for name in step.hands_in:
         if name == "artifacts":
             yield f'{parameters.artifacts}: at least one, such as {{"kind":"<kind>"}}'
@@ -151,13 +153,15 @@ def _type(plan: Plan, name: str) -> str:
     return f" ({kind})" if kind else ""
 
 
-def _artifact_line(contract: Contract, parameters: Parameters) -> str:
+def _artifact_line(plan: Plan, contract: Contract, parameters: Parameters) -> str:
     optional = "" if contract.required else ", if you have one"
     line = f"{parameters.artifacts}{optional} ({contract.ref}): {_json(contract.shown_example)}"
     if contract.shown_example is None:
         line = f"{parameters.artifacts}{optional} ({contract.ref}): one of kind `{contract.artifact}`"
     if contract.example is None and contract.schema:
         line += f"; its JSON Schema: {_json(dict(contract.schema))}"
+    if parameters.kept and (name := artifact_name(contract.artifact)) in plan.quoted:
+        line += f"; from then on also as {parameters.kept}.{name}"
     return line
 
 

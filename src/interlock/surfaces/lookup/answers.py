@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from interlock.authoring.library import Library
 
 COMPLETE = "All steps are complete."
-SENT = Parameters(artifacts="output, as JSON", notes="output")
+SENT = Parameters(artifacts="output, as JSON", notes="output", kept="context.artifacts")
 
 
 def reply(answer: dict[str, Json]) -> Reply:

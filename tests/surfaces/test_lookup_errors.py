@@ -57,6 +57,22 @@ def test_bad_parameters_name_their_field(
 
 
 @pytest.mark.parametrize(
+    ("arguments", "details"),
+    [
+        ({"id": "Upper"}, "id: must match ^[a-z0-9-]+$"),
+        ({"id": "a\nb"}, "id: must match ^[a-z0-9-]+$"),
+        ({"id": ""}, "id: must match ^[a-z0-9-]+$"),
+        ({"id": "ab"}, "id: must have 3 to 64 characters"),
+        ({"id": "team-some-flow", "mode": "all"}, "mode: must be metadata or preview"),
+    ],
+)
+def test_bad_parameters_say_what_would_be_right(
+    ask_about: Callable[..., Ask], arguments: dict[str, Any], details: str
+) -> None:
+    assert ask_about(step("one"))("workflow_get", **arguments).data == {"details": details}
+
+
+@pytest.mark.parametrize(
     "arguments",
     [
         {"completedSteps": [], "currentStep": "none-such"},

@@ -6,7 +6,7 @@ Ids are taken as they are shown and as they are written (rule 38), hence `.` and
 from __future__ import annotations
 
 import re
-from typing import Annotated, Literal
+from typing import Annotated, Literal, get_args
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
@@ -17,15 +17,19 @@ SHORTEST_ID, LONGEST_ID = 3, 64
 
 Id = Annotated[str, Meta(pattern=r"^[a-z0-9._-]+\Z")]
 Text = Annotated[str, Meta(min_length=1)]
+Mode = Literal["metadata", "preview"]
 
 _MISSING = re.compile(r"Object missing required field `(?P<field>[^`]*)`")
 _UNKNOWN = re.compile(r"Object contains unknown field `(?P<field>[^`]*)`")
-_PATTERN = re.compile(r"Expected `str` matching regex .*", re.DOTALL)
+_PLAIN_WORDS = {
+    re.compile(r"Expected `str` matching regex .*", re.DOTALL): "must match ^[a-z0-9-]+$",
+    re.compile(r"Invalid enum value .*", re.DOTALL): f"must be {' or '.join(get_args(Mode))}",
+}
 
 
 class Get(Struct, frozen=True, forbid_unknown_fields=True):
     id: Id
-    mode: Literal["metadata", "preview"] | UnsetType = UNSET
+    mode: Mode | UnsetType = UNSET
 
 
 class Next(Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
@@ -53,7 +57,10 @@ def details(error: str) -> str:
     if match := _UNKNOWN.match(error):
         return f"{match['field']} is not a parameter"
     decoding = decoding_error(error)
-    message = _PATTERN.sub("must match ^[a-z0-9-]+$", decoding.message)
+    said = error.partition(" - at `$")[0]
+    message = next(
+        (plain for pattern, plain in _PLAIN_WORDS.items() if pattern.match(said)), decoding.message
+    )
     return f"{decoding.path or 'params'}: {message}"
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import pytest
+
 from support.harness import Bench, gate, steps, workflow
 
 LEVELS: Any = {
@@ -13,6 +15,10 @@ LEVELS: Any = {
     "properties": {"verdict": {"enum": ["pass", "fail"]}},
 }
 CRITERIA = [{"type": "contains", "value": "because", "message": "Say why"}]
+YES_OR_NO: list[dict[str, Any]] = [
+    {"id": "yes", "label": "Yes", "effect": {"setVariable": {"review": True}}},
+    {"id": "no", "label": "No", "effect": {"setVariable": {"review": False}}},
+]
 ASK = {"reason": "needs_user_choice", "key": "url", "question": "Which address?"}
 
 
@@ -58,6 +64,38 @@ def test_the_step_before_says_what_the_question_will_show(bench: Bench) -> None:
     asked = gate("deploy", "yes", "no", message="Deploy {{version}} to {{place.host}}?")
     text = text_of_first_step(bench, *steps("look"), asked)
     assert "Then the user is asked 'Deploy', and is shown `version`, `place.host`." in text
+
+
+def test_a_question_with_a_condition_is_announced_as_one_that_may_come(bench: Bench) -> None:
+    failed = {"variable": "passed", "operator": "==", "value": False}
+    asked = gate("failed", "mend", "go-on", message="Failed: {{failures}}. Mend it?", condition=failed)
+    text = text_of_first_step(bench, *steps("look", sets=["passed"]), asked)
+    assert "Then the user may be asked 'Failed', and is then shown `failures`." in text
+    assert "Then the user is asked" not in text
+
+
+@pytest.mark.parametrize(("option", "is_told"), [("yes", True), ("no", False)])
+def test_a_question_whose_condition_the_user_has_decided_is_announced_or_not(
+    bench: Bench, option: str, is_told: bool
+) -> None:
+    """It was announced in every round of a loop although the user had chosen not to be asked."""
+    wanted = {"variable": "review", "operator": "==", "value": True}
+    plan = gate("plan", *YES_OR_NO, message="Look at each?")
+    asked = gate("each", "good", message="Is {{change}} good?", condition=wanted)
+    bench.write(workflow(plan, *steps("work"), asked, *steps("end")))
+    agent = bench.agent()
+    agent.start("test.flow")
+    agent.decide(option)
+    assert ("Then the user is asked 'Each', and is shown `change`." in agent.text) is is_told
+    assert "may be asked" not in agent.text
+
+
+def test_a_question_behind_a_loop_is_announced_as_one_that_may_come(bench: Bench) -> None:
+    again = {"type": "until", "condition": {"var": "green", "equals": True}, "maxIterations": 4}
+    poll = {"id": "poll", "type": "loop", "title": "Poll", "loop": again, "body": steps("look")}
+    asked = gate("deploy", "yes", message="Deploy {{version}}?")
+    text = text_of_first_step(bench, poll, asked)
+    assert "Then the user may be asked 'Deploy', and is then shown `version`." in text
 
 
 def test_what_only_the_text_of_a_step_says_it_sets_is_told_with_the_call_that_takes_it(bench: Bench) -> None:

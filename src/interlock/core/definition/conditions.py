@@ -134,6 +134,11 @@ def is_known_false(condition: Condition | None, scope: Scope, settled: Collectio
     return _judged(condition, scope, is_known) is False
 
 
+def judged_by(condition: Condition | None, scope: Scope, settled: Collection[str]) -> bool | None:
+    """Evaluate a condition by these variables alone; None where that is not enough."""
+    return _judged(condition, scope, lambda test: root(test.variable) in settled)
+
+
 def undecided_by(condition: Condition | None, scope: Scope) -> tuple[str, ...]:
     """Name the variables that nobody has set, and for which alone the condition is not decided.
 

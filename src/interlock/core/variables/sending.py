@@ -8,16 +8,17 @@ from typing import Literal
 import msgspec
 from msgspec import Struct
 
+from interlock.core.definition.conditions import judged_by
 from interlock.core.definition.criteria import lines_of
 from interlock.core.definition.expressions import artifact_name, root
-from interlock.core.definition.program import END, AskGate, DoStep, Plan, step_key
+from interlock.core.definition.program import END, AskGate, DoStep, EnterLoop, Plan, RepeatLoop, step_key
 from interlock.core.definition.prompts import interpolate, is_asked, step_prompt, text_of
 from interlock.core.definition.workflow import Contract, Gate, Step, UserInput
 from interlock.core.run.questions import DECISION
 from interlock.core.run.state import RunState
 from interlock.core.values import Json
 from interlock.core.variables.typed_values import placeholder
-from interlock.core.variables.writes import may_set
+from interlock.core.variables.writes import barred, may_set
 
 SEND = "Send when it is done:"
 THE_ANSWER = "<the user's answer>"
@@ -86,24 +87,39 @@ def _to_send(plan: Plan, state: RunState, step: Step, parameters: Parameters) ->
 
 def question_ahead(plan: Plan, state: RunState, step: Step) -> Iterator[str]:
     """Say what the question right after the step will show the user, so that it is made ready before."""
-    gate = _gate_after(plan, state, step)
-    shown = dict.fromkeys(gate.text_paths()) if gate is not None else {}
-    if gate is not None and shown:
-        names = ", ".join(f"`{path}`" for path in shown)
-        if state.preferences.never_stops:  # nobody is asked
-            yield f"Then comes the question '{gate.name}', which shows {names}."
-            return
-        yield f"Then the user is asked '{gate.name}', and is shown {names}."
+    gate, comes = _gate_after(plan, state, step)
+    shown = ", ".join(f"`{path}`" for path in dict.fromkeys(gate.text_paths())) if gate is not None else ""
+    if gate is None or comes is False or not shown:
+        return
+    may = comes is None
+    if state.preferences.never_stops:  # nobody is asked
+        yield f"Then {'may come' if may else 'comes'} the question '{gate.name}', which shows {shown}."
+    elif may:
+        yield f"Then the user may be asked '{gate.name}', and is then shown {shown}."
+    else:
+        yield f"Then the user is asked '{gate.name}', and is shown {shown}."
 
 
-def _gate_after(plan: Plan, state: RunState, step: Step) -> Gate | None:
+def _gate_after(plan: Plan, state: RunState, step: Step) -> tuple[Gate | None, bool | None]:
+    """Return the question that follows the step, and whether it comes; None if that is still open."""
     if state.activity is None:
-        return None
-    program = plan.program(state.activity)
+        return None, False
+    program, is_behind_loop = plan.program(state.activity), False
     key = program.following.get(step_key(step.id), END)
     while key != END and not isinstance(op := program.ops[key], (DoStep, AskGate)):
+        is_behind_loop = is_behind_loop or isinstance(op, (EnterLoop, RepeatLoop))
         key = program.after(key)
-    return op.gate if key != END and isinstance(op, AskGate) else None
+    if key == END or not isinstance(op, AskGate):
+        return None, False
+    comes = judged_by(op.gate.condition, plan.scope(state.variables), _settled(plan, state, step))
+    return op.gate, None if is_behind_loop and comes else comes
+
+
+def _settled(plan: Plan, state: RunState, step: Step) -> set[str]:
+    """Name what nobody changes before the step is done; before that, a question may come that does."""
+    if state.visit.next_key != step_key(step.id):
+        return set()
+    return {name for name in barred(plan, state) if not may_set(plan, state, step, name)}
 
 
 def _may_set(plan: Plan, state: RunState, step: Step) -> Iterator[str]:

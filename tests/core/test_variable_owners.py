@@ -195,11 +195,18 @@ class TestTypes:
         assert "'size' is not taken: the effect of checkpoint 'g'" in story.said
 
     def test_items_of_a_loop_too(self) -> None:
-        loop = Loop("each", "Each", "forEach", (step("do"),), items="parts", item_var="at")
-        story = given(one_activity(loop, variables=TYPED)).start(parts=[STAGING, "x"])
+        loop = Loop("each", "Each", "forEach", (step("do"),), items="all.parts", item_var="at")
+        story = given(one_activity(loop, variables=TYPED)).start(all={"parts": [STAGING, "x"]})
         assert story.state.variables["at"] == STAGING
         assert "at" not in story.ack().state.variables
         assert "'at' is not taken: the item of loop 'each'" in story.said
+
+    def test_a_list_with_an_item_that_its_loop_cannot_take_is_not_taken(self) -> None:
+        loop = Loop("each", "Each", "forEach", (step("do"),), items="parts", item_var="at")
+        story = given(one_activity(step("send"), loop, variables=TYPED)).start()
+        story.ack(parts=[STAGING, "x"])
+        assert "parts" not in story.state.variables
+        assert "'parts' is not taken: each of its items is declared as object." in story.said
 
     def test_what_a_child_returns_too(self) -> None:
         story = given(one_activity(step("send"), variables=TYPED)).start()

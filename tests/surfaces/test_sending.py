@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from support.harness import Bench, gate, steps, workflow
+from support.harness import Agent, Bench, gate, steps, workflow
 
 LEVELS: Any = {
     "type": "object",
@@ -249,3 +249,34 @@ def test_a_step_that_asks_first_and_is_confirmed_afterwards_says_both(bench: Ben
     assert (
         "Ask the user first. When done, ask the user to confirm, and revise it until they do;" in agent.text
     )
+
+
+def each_task(bench: Bench) -> Agent:
+    loop = {"type": "forEach", "items": "tasks", "itemVar": "task", "maxIterations": 5}
+    body = steps("work", prompt="Work on {{task}}.")
+    each = {"id": "each", "type": "loop", "title": "Each", "loop": loop, "body": body}
+    declared = [{"name": "tasks", "type": "array"}, {"name": "task", "type": "object"}]
+    flow = workflow(*steps("plan", sets=["tasks"]), each, variables=declared)
+    bench.write({"$schema": "step-workflow.schema.json", **flow})
+    agent = bench.agent()
+    agent.start("test.flow")
+    return agent
+
+
+def test_the_example_of_a_list_has_items_of_the_type_that_its_loop_declares(bench: Bench) -> None:
+    """It was ["<item>"]: sent as shown, every round was about a task that is not set."""
+    agent = each_task(bench)
+    assert '- context.tasks (array): [{"<member>":"<value>"}]' in agent.text
+    agent.ack("planned", tasks=[{"title": "login"}])
+    assert 'Work on {"title":"login"}.' in agent.text
+    assert "Warning" not in agent.text
+
+
+def test_a_list_whose_items_no_round_could_take_is_refused_when_it_is_sent(bench: Bench) -> None:
+    agent = each_task(bench)
+    blocked = agent.ack("planned", tasks=["login", {"title": "logout"}])
+    assert blocked["kind"] == "blocked"
+    assert "'tasks' is not taken: each of its items is declared as object." in agent.text
+    assert 'Send a JSON array, such as [{"<member>":"<value>"}].' in agent.text
+    agent.ack("planned", tasks=['{"title": "login"}'])  # JSON as text is an object too
+    assert agent.pending == "work"

@@ -55,12 +55,23 @@ def sound(plan: Plan, variables: Variables) -> tuple[dict[str, Json], list[Notic
             kind = plan.types[name]
             text = f"'{name}' is not taken: it is declared as {kind}. Send {_EXAMPLES.get(kind, kind)}."
             notices.append(Notice(NOT_TAKEN, text))
+        elif not _has_fitting_items(plan, name, typed):
+            example = msgspec.json.encode(items_placeholder(plan, name)).decode()
+            text = f"'{name}' is not taken: each of its items is declared as {plan.item_types[name]}."
+            notices.append(Notice(NOT_TAKEN, f"{text} Send a JSON array, such as {example}."))
         elif not is_legal(plan, name, typed):
             text = f"'{name}' is not taken: it is one of {plan.choices(name).text}. Send one of these."
             notices.append(Notice(NOT_TAKEN, text))
         else:
             taken[name] = typed
     return taken, notices
+
+
+def _has_fitting_items(plan: Plan, name: str, value: Json) -> bool:
+    """Say whether a loop that goes through the value can give its items their declared type."""
+    if name not in plan.item_types or not isinstance(value, (list, tuple)):
+        return True
+    return not any(isinstance(converted(plan.item_types[name], item), Missing) for item in value)
 
 
 def is_legal(plan: Plan, name: str, value: Json) -> bool:
@@ -107,7 +118,7 @@ def items_placeholder(plan: Plan, path: str) -> Json:
     item: dict[str, Json] = {}
     for member, is_list in plan.looped.get(path, {}).items():
         _put(item, member, ["<item>"] if is_list else f"<{member.rpartition('.')[2]}>")
-    return [item or "<item>"]
+    return [item or _PLACEHOLDERS.get(plan.item_types.get(path), "<item>")]
 
 
 def example_of(plan: Plan, known: Variables, paths: Iterable[str], leaf: Json = None) -> dict[str, Json]:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from interlock.core.run.commands import Terms
 from support.attacker import (
     AUTO,
     CLAIMING,
     EVERY,
+    STEPWISE,
     USER,
     Attacker,
     accepts,
@@ -19,6 +19,7 @@ from support.attacker import (
     question,
     questions_in,
     step,
+    taken_up,
     write_activities,
 )
 from support.harness import Bench, decision
@@ -49,21 +50,6 @@ def test_a_form_in_the_middle_of_a_walk_keeps_what_the_call_brought(bench: Bench
     held(questions_in(asked) == ["Send «staging»?"], f"asked: {asked}")
     held(agent.has_done("send"), agent.text)
     held([record.option for record in agent.decisions()] == ["approve"], "the user's answer was lost")
-
-
-def taken_up(bench: Bench, surface: str, begun: Attacker, terms: Terms = USER) -> Attacker:
-    """Go on with another agent's run on another surface."""
-    tokens = ("stateToken", "state", "session_token")
-    token = next(begun.tokens[name] for name in tokens if name in begun.tokens)
-    agent = Attacker(bench, surface, terms)
-    match surface:
-        case "execution":
-            agent.call("continue_workflow", stateToken=token)
-        case "navigation":
-            agent.call("nav_situation", state=token)
-        case _:
-            agent.call("start_session", workflow_id="deploy", agent_id="agent", session_token=token)
-    return agent
 
 
 @on(*EVERY, begun=EVERY, moment=["before the question", "at the question"])
@@ -328,3 +314,52 @@ def test_an_action_that_asks_again_is_not_said_to_be_done(bench: Bench, surface:
     answer = agent.act("complete_step", step_id="send", reask={"target": "PRODUCTION"})
     assert not agent.has_done("send")
     assert answer["message"] == "Checkpoint 'deploy' is asked again"
+
+
+@on(*EVERY, begun=STEPWISE, moment=["before the run is taken up", "after it"])
+def test_what_the_user_has_answered_on_one_surface_is_not_asked_again_on_another(
+    bench: Bench, surface: str, begun: str, moment: str
+) -> None:
+    """The answer waits on the node for the agent's next call, whichever surface that comes from."""
+    agent = taken_up_with_an_answer(bench, surface, begun, moment)
+    agent.reach("deploy")
+    assert not agent.waiting(), "the user is asked again"
+    agent.respond("deploy", "no")
+    assert [answer.option for answer in agent.decisions("deploy")] == ["no"], agent.text
+    agent.walk("send", ">__terminal__")
+    assert agent.has_completed() or surface == "execution", agent.text
+
+
+def taken_up_with_an_answer(bench: Bench, surface: str, begun: str, moment: str = "before") -> Attacker:
+    """Take a run up at a question to which the user says no, before that or after it."""
+    deploy = question("deploy", "Deploy?", **YES_OR_NO)
+    write_activities(bench, activity("plan", step("prepare"), deploy, step("send")))
+    first = Attacker(bench, begun, USER)
+    first.start()
+    first.do("prepare")
+    if moment.startswith("before"):
+        first.user_decides("deploy", "no")
+    agent = taken_up(bench, surface, first)
+    if moment.startswith("after"):
+        agent.user_decides("deploy", "no")
+    return agent
+
+
+@on(*CLAIMING, begun=STEPWISE)
+def test_a_walk_past_a_question_that_the_user_has_answered_elsewhere_uses_the_answer(
+    bench: Bench, surface: str, begun: str
+) -> None:
+    agent = taken_up_with_an_answer(bench, surface, begun)
+    assert "open the inbox" not in agent.text
+    agent.walk("send", ">__terminal__")
+    assert [answer.option for answer in agent.decisions("deploy")] == ["no"], agent.text
+    assert agent.has_completed(), agent.text
+
+
+@on("gated", begun=STEPWISE)
+def test_a_walk_to_a_question_that_the_user_has_answered_elsewhere_tells_the_answer(
+    bench: Bench, surface: str, begun: str
+) -> None:
+    agent = taken_up_with_an_answer(bench, surface, begun)
+    answer = agent.reach("deploy", seen=True)
+    assert (answer["resolved"], answer["resolved_option"]) == (True, "no"), agent.text

@@ -34,6 +34,7 @@ from support.attacker import (
     question,
     questions_in,
     step,
+    taken_up,
     write_activities,
 )
 from support.cli_process import interlock
@@ -435,3 +436,53 @@ def test_declines_the_agent_does_not_answer_a_declined_form_of_another_surfaces_
     held(len(shown) == 1 and not agent.decisions(), unasked(agent, shown))
     assert agent.events("question_declined"), agent.text
     agent.user_decides(*("deploy", "no") if asks == "gate" else ("signed", "approve"))
+
+
+@on(*EVERY, begun=STEPWISE)
+def test_people_an_agent_that_takes_a_run_up_does_not_override_what_the_user_decided(
+    bench: Bench, surface: str, begun: str
+) -> None:
+    """The user's answer waits for the agent's next call; that comes from another surface."""
+    plan = activity("plan", step("prepare"), question("deploy", "Deploy?", yes={}, no={}), step("send"))
+    write_activities(bench, plan)
+    first = Attacker(bench, begun, AUTO)
+    first.start()
+    first.do("prepare")
+    first.user_decides("deploy", "no")
+    agent = taken_up(bench, surface, first, AUTO)
+    agent.reach("deploy")
+    agent.respond("deploy", "yes")
+    agent.walk("send", ">__terminal__")
+    options = [record.option for record in agent.decisions("deploy")]
+    held("yes" not in options, "the agent has overridden what the user decided")
+
+
+def ask_again(agent: Attacker, gate: str, **values: str) -> None:
+    """Have a question asked again with other values of what it shows."""
+    match agent.surface:
+        case "execution":
+            agent.ack(reask=values)
+        case "navigation":
+            agent.act("respond_to_checkpoint", checkpoint_id=gate, reask=values)
+        case "session":
+            agent.tell("yield_checkpoint", checkpoint_id=gate, reask=values)
+        case _:
+            agent.tell("get_checkpoint", activity_id="plan", checkpoint_id=gate, reask=values)
+
+
+@on(*STEPWISE, target=["production", "staging"])
+def test_people_an_agent_does_not_drop_what_the_user_decided_by_asking_again(
+    bench: Bench, surface: str, target: str
+) -> None:
+    """The answer waits for the agent's next call, which has the question asked again instead."""
+    deploy = question("deploy", "Deploy to {{target}}?", yes={}, no={})
+    write_activities(bench, activity("plan", step("prepare", sets=["target"]), deploy), target="string")
+    agent = Attacker(bench, surface, AUTO)
+    agent.start()
+    agent.do("prepare", target="production")
+    agent.user_decides("deploy", "no")
+    ask_again(agent, "deploy", target=target)
+    assert "The user has answered checkpoint 'deploy'" in agent.text
+    agent.respond("deploy", "yes")
+    options = [record.option for record in agent.decisions("deploy")]
+    held("yes" not in options, "the agent has overridden what the user decided")

@@ -291,6 +291,21 @@ class Attacker:
                 self.go(stop[1:], variables=variables)
 
 
+def taken_up(bench: Bench, surface: str, begun: Attacker, terms: Terms = USER) -> Attacker:
+    """Go on with another agent's run on another surface."""
+    tokens = ("stateToken", "state", "session_token")
+    token = next(begun.tokens[name] for name in tokens if name in begun.tokens)
+    agent = Attacker(bench, surface, terms)
+    match surface:
+        case "execution":
+            agent.call("continue_workflow", stateToken=token)
+        case "navigation":
+            agent.call("nav_situation", state=token)
+        case _:
+            agent.call("start_session", workflow_id="deploy", agent_id="agent", session_token=token)
+    return agent
+
+
 def step(id: str, text: str = "", **fields: Any) -> Payload:
     """Return a step of an activity."""
     return {"id": id, "name": id.title(), "description": text or f"Do {id}.", **fields}

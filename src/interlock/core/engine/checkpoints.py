@@ -44,7 +44,10 @@ CLOCKS_DIFFER_MS = 60_000  # at most, on machines that share a store
 
 
 def open_checkpoint(plan: Plan, state: RunState, command: OpenCheckpoint) -> Decided | Refusal:
-    """Yield a gate: walk to it, which claims the steps before it, and put its question (rule 14)."""
+    """Yield a gate: walk to it, which claims the steps before it, and put its question (rule 14).
+
+    A question that the user has answered is not put again.
+    """
     if state.activity is None:
         return no_activity(plan)
     if state.finished:
@@ -61,7 +64,8 @@ def open_checkpoint(plan: Plan, state: RunState, command: OpenCheckpoint) -> Dec
     need = _reached(draft, found, command, command.iteration)
     if isinstance(need, Refusal):
         return need
-    draft.show(need, command.agent)
+    if not draft.use_decision(need, command.terms):
+        draft.show(need, command.agent)
     return draft.decided()
 
 

@@ -233,6 +233,8 @@ class Walk:
         draft = self.draft
         if draft.state.active is not None:
             return gate_open(draft.plan, draft.state, self.heading, self.terms)
+        if draft.use_decision(need, self.terms):
+            return None
         if not need.gate.required:
             draft.pass_optional(need)
             return None

@@ -350,6 +350,8 @@ def _shown_again(draft: Draft, values: Variables, command: _Progress) -> e.Quest
         )
     if (opened := state.visit.open) is not None and opened.key != owner.key:
         return f"Checkpoint '{opened.gate}' is open, and is answered first."
+    if opened is not None and isinstance(command, Answerable) and opened.shown in command.decisions:
+        return f"The user has answered checkpoint {questions}: go on with that answer first."
     here = state.within(frames=state.visit.frames[: len(loops_around(plan, state, found))])
     if instance(here, found.gate.id) != owner.key:
         return f"{named} belongs to checkpoint {questions} of a round that is over."

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from interlock.core.definition.program import Plan, step_key
 from interlock.core.definition.workflow import Step
-from interlock.core.engine.decisions import given, resolved, taken_in_time, yielded_by
+from interlock.core.engine.decisions import counts, given, resolved, taken_in_time, yielded_by
 from interlock.core.engine.evolve import evolve, evolved
 from interlock.core.engine.gates import find_gate, is_expired, question_of, question_shown
 from interlock.core.engine.requirements import Submission, open_inputs
@@ -161,6 +161,14 @@ class Draft:
     ) -> e.GateResolved:
         """Return the record of a decision on a pending question."""
         return resolved(self.plan, self.state, need, decision, self.now, how=how, brings=brings)
+
+    def use_decision(self, need: NeedAnswer, terms: Terms) -> bool:
+        """Take the answer that the user gave where the run was before, on another surface (rule 34)."""
+        decision = self.decisions.get(self.question(need).digest)
+        if decision is None or not counts(decision, self.state, need.key, terms, need.gate):
+            return False
+        self.record(self.resolved(need, decision))
+        return True
 
     def take_expired(self, need: NeedAnswer) -> bool:
         """Take the default of a gate that has waited long enough, and say so (rule 24).

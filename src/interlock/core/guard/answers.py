@@ -46,6 +46,8 @@ def shown(hearing: Hearing, event: e.QuestionShown) -> Verdict:
     texts = source if isinstance(source, UserInput) else source.gate
     if not hearing.terms.never_stops and (unset := lacking(hearing.scope, texts)):
         yield I2(f"question '{event.key}' shows {', '.join(unset)}, which nobody has set")
+    if _by_user(hearing, event.shown) and (event.key, event.shown) not in hearing.answered:
+        yield I3(f"question '{event.key}' is put again, and the user has answered it")
 
 
 def resolved(hearing: Hearing, event: e.GateResolved) -> Verdict:
@@ -55,6 +57,8 @@ def resolved(hearing: Hearing, event: e.GateResolved) -> Verdict:
         yield I1(f"'{event.key}' is answered where '{hearing.visit.next}' is due")
         return
     question, by_server = asked.question, event.channel in ("server", "time")
+    if _by_user(hearing, event.shown) and not is_at_least(event.channel, "user"):
+        yield I3(f"'{event.channel}' answers '{event.key}', and the user has answered it")
     if (event.shown, event.question) != (question.digest, question.text):
         yield I2(f"the answer to '{event.key}' is to another question than the variables make")
     if (event.how == "given") is not (asked.gate is None):
@@ -121,6 +125,13 @@ def _asked(hearing: Hearing, event: e.QuestionShown | e.GateResolved, *, is_inpu
 
 def _was_shown(hearing: Hearing, key: str, digest: str) -> bool:
     return key in hearing.visit.showings and hearing.visit.showings[key].digest == digest
+
+
+def _by_user(hearing: Hearing, digest: str) -> bool:
+    """Say whether the call brings an answer that a person gave to this question by a channel of their own."""
+    command = hearing.command
+    answer = command.decisions.get(digest) if isinstance(command, Answerable) else None
+    return answer is not None and is_at_least(answer.channel, "user")
 
 
 def _approved(hearing: Hearing, event: e.GateResolved, gate: Gate | None) -> Verdict:

@@ -44,6 +44,7 @@ class Hearing:
         self.audit = audit
         self.command = command
         self.gaps = {(event.detail, event.key) for event in events if isinstance(event, e.GapRecorded)}
+        self.answered = {(event.key, event.shown) for event in events if isinstance(event, e.GateResolved)}
         self.given: dict[str, str | None] = {}
         self.ran = {(event.key, event.check) for event in events if isinstance(event, e.CheckRan)}
         self.completed = ""  # the step that was completed last

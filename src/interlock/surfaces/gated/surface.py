@@ -306,6 +306,9 @@ class GatedSurface(LedgerSurface):
         body: dict[str, Json] = {"checkpoint": {**shape, "blocking": gate.blocking}, "session_token": token}
         if opened is not None:
             body["next_action"] = how_to_answer(position, decided.state, gate, opened.key, command.terms)
+        for answer in (event for event in decided.events if isinstance(event, GateResolved)):
+            if answer.gate == gate.id:  # the user has answered it where the run was before (rule 34)
+                body |= {"resolved": True, **resolution(answer)}
         reply = json_reply(body, token, notices)
         return self.shared.record(progress, decided, reply, notices=notices, claims=claims)
 

@@ -89,7 +89,8 @@ class Checkpoints:
         if isinstance(decided, Refusal):
             return self._yielded_before(progress, params, decided, claims)
         opened = decided.state.visit.open
-        assert opened is not None, "a yield opens a gate"
+        if opened is None:
+            return self._answered_elsewhere(progress, decided, claims)
         progress.request = _asking(opened.key, progress.agent)
         token = progress.token_slot(decided)
         body: dict[str, Json] = {
@@ -104,9 +105,19 @@ class Checkpoints:
         }
         notices = progress.notices(decided)
         reply = json_reply(body, token, notices)
-        answer = self._tools.record(progress, decided, reply, notices=notices, claims=claims)
+        recorded = self._tools.record(progress, decided, reply, notices=notices, claims=claims)
         self._tools.sessions.deliveries.sent(position, YIELDED)
-        return answer
+        return recorded
+
+    def _answered_elsewhere(
+        self, progress: SessionCall, decided: Decided, claims: tuple[c.Claim, ...]
+    ) -> Reply:
+        """Return the answer that the user gave where the run was before, and record its use (rule 34)."""
+        answer = next(event for event in reversed(decided.events) if isinstance(event, GateResolved))
+        progress.request = _asking(answer.key, progress.agent)
+        token, notices = progress.token_slot(decided), progress.notices(decided)
+        reply = json_reply(_answered(progress.state, answer, token), token, notices)
+        return self._tools.record(progress, decided, reply, notices=notices, claims=claims)
 
     def _yielded_before(
         self,
@@ -128,10 +139,7 @@ class Checkpoints:
         if answer is None:
             progress.refuse(sentence(refusal), refusal.kept, claims)
             return of_refusal(refusal, words(refusal), progress.token)
-        body: dict[str, Json] = {"status": "answered", "checkpoint_id": answer.gate}
-        body |= round_of(progress.state, answer.key) | resolution(answer)
-        message = "This checkpoint is answered already; go on with the answer."
-        told = json_reply({**body, "message": message, "session_token": progress.token}, progress.token)
+        told = json_reply(_answered(progress.state, answer, progress.token), progress.token)
         return self._tools.told_again(progress, told)
 
     @tool(read_only=True)
@@ -314,6 +322,16 @@ def _options_list(question: Question) -> str:
 def _asking(key: str, agent: str) -> dict[str, Json]:
     """Return what a repeated yield or resume is compared by."""
     return {"checkpoint": key, "agent": agent}
+
+
+def _answered(state: RunState, answer: GateResolved, token: str) -> dict[str, Json]:
+    body: dict[str, Json] = {
+        "status": "answered",
+        "checkpoint_id": answer.gate,
+        **round_of(state, answer.key),
+    }
+    message = "This checkpoint is answered already; go on with the answer."
+    return {**body, **resolution(answer), "message": message, "session_token": token}
 
 
 def _responded_body(state: RunState, answer: GateResolved, handle: str) -> dict[str, Json]:

@@ -57,7 +57,8 @@ def outstanding(plan: Plan, state: RunState, command: EnterActivity) -> tuple[Re
     """Return what keeps the run in its activity as the variables are now, up to the first gate."""
     if state.active is not None:
         return (gate_open(plan, state, {}, command.terms),)
-    return Outlook(Draft(plan, state, command.policy, command.now), command).look()
+    draft = Draft(plan, state, command.policy, command.now, command.decisions)
+    return Outlook(draft, command).look()
 
 
 def _entered(draft: Draft, command: EnterActivity) -> Refusal | None:

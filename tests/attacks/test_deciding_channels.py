@@ -486,3 +486,34 @@ def test_people_an_agent_does_not_drop_what_the_user_decided_by_asking_again(
     agent.respond("deploy", "yes")
     options = [record.option for record in agent.decisions("deploy")]
     held("yes" not in options, "the agent has overridden what the user decided")
+
+
+def user_says_no(agent: Attacker, channel: str) -> None:
+    """The user answers the question that the agent has come to, by this channel."""
+    if channel == "form":
+        agent.respond_with_forms("deploy", "no", accepts("no"))
+    else:
+        agent.user_decides("deploy", "no")
+        agent.use_decision("deploy", "no")
+
+
+@on(*EVERY, channel=["form", "inbox"], target=["production", "staging"])
+def test_people_an_agent_does_not_replace_what_the_user_decided_by_asking_again(
+    bench: Bench, surface: str, channel: str, target: str
+) -> None:
+    """A weaker channel replaces nothing that a stronger one has recorded, in other words neither."""
+    deploy = question("deploy", "Deploy to {{target}}?", yes={}, no={})
+    steps = step("prepare", sets=["target"]), deploy, step("send")
+    write_activities(bench, activity("plan", *steps), target="string")
+    agent = Attacker(bench, surface, AUTO)
+    agent.start()
+    agent.do("prepare", target="production")
+    agent.reach("deploy")
+    user_says_no(agent, channel)
+    ask_again(agent, "deploy", target=target)
+    agent.respond("deploy", "yes")
+    agent.walk("send", ">__terminal__")
+    options = [record.option for record in agent.decisions("deploy")]
+    held(options == ["no"], "the agent has replaced what the user decided")
+    if target == "staging":
+        agent.user_decides("deploy", "yes")

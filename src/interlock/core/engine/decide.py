@@ -361,6 +361,8 @@ def _shown_again(draft: Draft, values: Variables, command: _Progress) -> e.Quest
         return f"With this value of {named} checkpoint {questions} would not be asked at all."
     if None in values.values() or unset_in_question(scope, found.gate):
         return f"Checkpoint {questions} shows {named}: it cannot be asked without a value."
+    if changed.variables == state.variables:
+        return f"{named} has this value already."
     agent = command.agent if isinstance(command, OpenCheckpoint) else ""
     need = NeedAnswer(owner.key, found.gate, draft.now, found.confirms)
     yielded_by = agent or (opened.agent if opened else "")

@@ -33,15 +33,16 @@ AskedThrough: TypeAlias = Literal["agent", "form", "address", "inbox"]
 def counts(decision: Decision, state: RunState, key: str, terms: Terms, gate: Gate | None = None) -> bool:
     """Say whether this channel may answer the question; the mode outranks the policy.
 
-    A user who was asked and did not answer is not answered for by a weaker channel. The server answers only
-    where the mode or the time that has passed says so. A gate that names its approvers is theirs.
+    A user who was asked and did not answer is not answered for by a weaker channel, nor does that replace
+    what the user has answered. The server answers only where the mode or the time that has passed says so. A
+    gate that names its approvers is theirs.
     """
     if state.preferences.never_stops or decision.channel in ("server", "time"):
         return True
     if gate is not None and gate.decide is not None:
         return decision.channel == "approvers"
-    declined = state.declined_by(key)
-    is_too_weak = declined is not None and not is_at_least(decision.channel, strength(declined))
+    users = (state.declined_by(key), state.replaced_by(key))
+    is_too_weak = any(by and not is_at_least(decision.channel, strength(by)) for by in users)
     return not is_too_weak and is_at_least(decision.channel, terms.weakest)
 
 

@@ -195,7 +195,11 @@ def _shown(state: RunState, event: e.QuestionShown) -> RunState:
     state = _owning(_asked(state), event)
     if event.input:
         return state.within(asked={**state.visit.asked, event.key: event.shown})
-    opened = OpenGate(event.key, event.gate, event.at, event.shown, event.question, event.agent)
+    replaces = state.replaced_by(event.key)
+    if event.key in state.visit.answers:
+        answered_by = state.replies.chosen[event.gate].channel
+        replaces = answered_by if is_at_least(answered_by, "client") else None
+    opened = OpenGate(event.key, event.gate, event.at, event.shown, event.question, event.agent, replaces)
     answers = {key: option for key, option in state.visit.answers.items() if key != event.key}
     return state.within(
         open=opened, yielded=_without_agent(state.visit.yielded, event.agent), answers=answers

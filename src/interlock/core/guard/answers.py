@@ -177,6 +177,9 @@ def _channel(hearing: Hearing, event: e.GateResolved) -> Verdict:
     declined = hearing.audit.declined.get(question_path(hearing.visit.activity, event.key))
     if declined is not None and not is_at_least(channel, strength(declined)):
         yield I3(f"'{channel}' answered '{event.key}', which the user declined to answer")
+    before = hearing.visit.by.get(event.key)
+    if before is not None and not is_at_least(channel, strength(before)):
+        yield I3(f"'{channel}' replaces the answer to '{event.key}' that came by '{before}'")
     is_asked = terms.asks_by is not None and (terms.asks_by != "elicitation" or terms.decisions == "auto")
     if channel == "agent" and is_asked:
         yield I3(f"the agent answered '{event.key}' for a user who could be asked")

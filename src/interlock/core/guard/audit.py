@@ -75,7 +75,8 @@ class GuardedVisit(Struct, frozen=True, omit_defaults=True):
     """What the guard knows of the current visit of an activity: its program counter, and what was answered.
 
     `next` is the operation that is due. `passed` are the gates that a false condition let pass, and which
-    are judged again; `waived` those that advisory enforcement did.
+    are judged again; `waived` those that advisory enforcement did. `by` has the channels by which the user
+    has answered.
     """
 
     activity: str | None = None
@@ -86,6 +87,7 @@ class GuardedVisit(Struct, frozen=True, omit_defaults=True):
     open: str = ""
     showings: Mapping[str, Showing] = {}
     answers: Mapping[str, str] = {}
+    by: Mapping[str, Channel] = {}
     passed: tuple[str, ...] = ()
     waived: tuple[str, ...] = ()
     exit_to: str | None = None
@@ -306,8 +308,11 @@ def _resolved(audit: Audit, event: e.GateResolved) -> Audit:
     led = _without(audit.led, path) | ({path: event.transition_to} if event.transition_to else {})
     skipped = tuple(dict.fromkeys((*audit.skipped, *event.skip_activities)))
     answers = {**visit.answers, event.key: event.option or ""}
+    by = _without(visit.by, event.key)
+    if event.how != "given" and is_at_least(event.channel, "client"):
+        by[event.key] = event.channel
     audit = replace(audit, led=led, skipped=skipped)
-    return audit.within(answers=answers, exit_to=event.transition_to or visit.exit_to)
+    return audit.within(answers=answers, by=by, exit_to=event.transition_to or visit.exit_to)
 
 
 def _without(known: Mapping[str, T], name: str) -> dict[str, T]:
@@ -359,6 +364,7 @@ def _without_round(audit: Audit) -> Audit:
 
     return audit.within(
         answers=kept(visit.answers),
+        by=kept(visit.by),
         showings=kept(visit.showings),
         passed=tuple(key for key in visit.passed if not key.startswith(ended)),
         waived=tuple(key for key in visit.waived if not key.startswith(ended)),

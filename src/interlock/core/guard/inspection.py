@@ -11,10 +11,10 @@ I1  Nothing goes past a required gate, confirmation or input without its own ans
     false, a default whose time ran since it was shown, or a gap that mode or enforcement allows.
 I2  What was shown is what was decided: an answer is to the question that the variables make, as shown before,
     and shown whole.
-I3  The channel is strong enough for the terms; never the agent's where the user declined or could be asked.
-    A user's answer came with the call, for the very question that it answers, and nobody else answers
-    that or asks it again. A gate that names its approvers is decided by as many of them as it wants, who
-    agree, and not by who started the run.
+I3  The channel is strong enough for the terms, and for the answer that it replaces; never the agent's where
+    the user declined or could be asked. A user's answer came with the call, for the very question that it
+    answers, and nobody else answers that or asks it again. A gate that names its approvers is decided by as
+    many of them as it wants, who agree, and not by who started the run.
 I4  What a question owns changes only by its answer, by effects and loops, or by a step declared to set it.
     What a question of the parent owns, no agent of a child changes, nor the names of a loop's round.
 I5  A step with a required output is completed with it, or with its gap; one with a check, after that

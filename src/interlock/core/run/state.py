@@ -44,7 +44,8 @@ class Frame(Struct, frozen=True, omit_defaults=True):
 class OpenGate(Struct, frozen=True, omit_defaults=True):
     """A gate whose question was put and waits for its answer: its digest and its text as they were recorded.
 
-    `agent` is the worker that yielded it.
+    `agent` is the worker that yielded it, `replaces` the channel by which the user answered it before it was
+    asked again.
     """
 
     key: str
@@ -53,6 +54,7 @@ class OpenGate(Struct, frozen=True, omit_defaults=True):
     shown: str
     text: str
     agent: str = ""
+    replaces: Channel | None = None
 
 
 class Resolution(Struct, frozen=True, omit_defaults=True):
@@ -317,6 +319,11 @@ class RunState(Struct, frozen=True, omit_defaults=True):
     def declined_by(self, key: str) -> Channel | None:
         """Return the channel by which the user declined this question of the current activity, if at all."""
         return self.replies.declined.get(question_path(self.activity, key))
+
+    def replaced_by(self, key: str) -> Channel | None:
+        """Return the channel by which the user answered this question before it was asked again, if so."""
+        opened = self.visit.open
+        return opened.replaces if opened is not None and opened.key == key else None
 
     def poll(self, opened: OpenGate) -> Poll:
         """Return what approvers have answered to an open question since it was put in these words."""

@@ -8,6 +8,7 @@ from typing import Literal
 from interlock.console.pages.lanes import LaneTree, in_lanes
 from interlock.console.pages.timelines import RunTimeline, SessionLane, SessionMark, run_timeline
 from interlock.console.pages.trust_pages import untrusted_checks
+from interlock.core.run.outcomes import PendingLine, pending_line
 from interlock.core.run.preferences import mode_of
 from interlock.core.run.state import KnownGap
 from interlock.core.values import Json
@@ -21,14 +22,12 @@ from interlock.ledger.queries.run_lines import shown_status, stale_before
 from interlock.ledger.queries.run_words import named
 from interlock.ledger.queries.search import FINISHED
 from interlock.ledger.queries.status import (
-    PendingLine,
     RunStatus,
     SessionStatus,
     Shown,
     find_session,
     handle_of,
     notes_of,
-    pending_line,
     ref_of,
     session_status,
 )

@@ -8,9 +8,9 @@ from __future__ import annotations
 from interlock.authoring.library import Loaded
 from interlock.authoring.simulate.walk import MOST_CHOICES, SimulatedWalk, WalkedItem, walk_through
 from interlock.core.definition.program import Plan
-from interlock.core.run.outcomes import Done
+from interlock.core.run.outcomes import Done, PendingLine, pending_line
 from interlock.core.values import Json
-from interlock.ledger.queries.status import PendingLine, Shown, pending_line, step_label
+from interlock.ledger.queries.status import Shown, step_label
 from interlock.ledger.queries.story import StoryMark, marks_of, prompt_of
 from interlock.ledger.runs.position import subject_of
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from enum import StrEnum
-from typing import TypeAlias
+from typing import Literal, TypeAlias, assert_never
 
 from msgspec import Struct
 
+from interlock.core.definition.conditions import Scope
+from interlock.core.definition.prompts import question_text
 from interlock.core.definition.workflow import Gate, Loop, Step
 from interlock.core.guard.audit import Audit
 from interlock.core.run.channels import Channel
@@ -101,6 +103,33 @@ class RunChecks(Struct, frozen=True):
 
 
 Awaited: TypeAlias = NeedStep | NeedAnswer | NeedInput | NeedLoop | NeedExit | NeedEntry | Done
+
+
+class PendingLine(Struct, frozen=True):
+    """What a run waits for, in one line."""
+
+    kind: Literal["step", "decision", "input", "choice", "nothing"]
+    id: str
+    title: str
+
+
+def pending_line(need: Awaited, scope: Scope) -> PendingLine:
+    """Describe in one line what a run waits for, with the variables in force (rule 32)."""
+    match need:
+        case NeedStep():
+            return PendingLine("step", need.step.id, question_text(need.step.title, scope))
+        case NeedAnswer():
+            return PendingLine("decision", need.gate.id, question_text(need.gate.name, scope))
+        case NeedInput():
+            return PendingLine("input", need.subject, need.message)
+        case NeedLoop():
+            return PendingLine("choice", need.loop.id, question_text(need.loop.title, scope))
+        case NeedExit() | NeedEntry():
+            return PendingLine("choice", "way", "the next activity")
+        case Done():
+            return PendingLine("nothing", "", "")
+        case _:
+            assert_never(need)
 
 
 class Decided(Struct, frozen=True):

@@ -17,7 +17,7 @@ from interlock.core.engine.decide import outcome_of
 from interlock.core.engine.gates import find_gate
 from interlock.core.run.channels import Channel
 from interlock.core.run.commands import AcknowledgeStep, Answerable, Decision, ResolveCheckpoint
-from interlock.core.run.outcomes import Decided
+from interlock.core.run.outcomes import Decided, PendingLine, pending_line
 from interlock.core.run.questions import DECISION, DECISION_REF
 from interlock.core.run.state import KnownGap
 from interlock.core.run.surface_policy import EXECUTION, POLICIES
@@ -26,7 +26,7 @@ from interlock.ledger.decisions.inbox import WaitingQuestion
 from interlock.ledger.ledger import Ledger
 from interlock.ledger.queries.artifacts import ShownArtifact, shown_artifact
 from interlock.ledger.queries.check_results import ShownCheck, checks_at, with_runs
-from interlock.ledger.queries.status import PendingLine, Shown, pending_line
+from interlock.ledger.queries.status import Shown
 from interlock.ledger.queries.story import HandedIn, last_handed_in
 from interlock.ledger.runs.position import Position
 

@@ -6,23 +6,11 @@ The command line and the console print these; their field names are a contract w
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Literal, assert_never
 
 from msgspec import Struct
 
-from interlock.core.definition.conditions import Scope
-from interlock.core.definition.prompts import question_text
 from interlock.core.run.keys import item_of, rounds_in
-from interlock.core.run.outcomes import (
-    Awaited,
-    Done,
-    NeedAnswer,
-    NeedEntry,
-    NeedExit,
-    NeedInput,
-    NeedLoop,
-    NeedStep,
-)
+from interlock.core.run.outcomes import PendingLine, pending_line
 from interlock.core.run.preferences import Autonomy, Mode, RiskPolicy, mode_of
 from interlock.core.run.state import KnownGap
 from interlock.ledger.decisions.recorded import recorded_decisions
@@ -39,19 +27,9 @@ REF = 8
 SHORTEST = 4
 EVERYTHING = 1 << 40
 
-PendingKind = Literal["step", "decision", "input", "choice", "nothing"]
-
 
 class Shown(Struct, frozen=True, rename="camel"):
     """The base of what is printed; times are milliseconds since 1970."""
-
-
-class PendingLine(Shown, frozen=True):
-    """What a run waits for."""
-
-    kind: PendingKind
-    id: str
-    title: str
 
 
 class RunStatus(Shown, frozen=True):
@@ -241,25 +219,6 @@ def tips(nodes: Iterable[NodeRow]) -> list[NodeRow]:
     steps = [node for node in nodes if node.kind == "step"]
     parents = {node.parent for node in steps}
     return [node for node in steps if node.node not in parents]
-
-
-def pending_line(need: Awaited, scope: Scope) -> PendingLine:
-    """Describe in one line what a run waits for, with the variables in force (rule 32)."""
-    match need:
-        case NeedStep():
-            return PendingLine("step", need.step.id, question_text(need.step.title, scope))
-        case NeedAnswer():
-            return PendingLine("decision", need.gate.id, question_text(need.gate.name, scope))
-        case NeedInput():
-            return PendingLine("input", need.subject, need.message)
-        case NeedLoop():
-            return PendingLine("choice", need.loop.id, question_text(need.loop.title, scope))
-        case NeedExit() | NeedEntry():
-            return PendingLine("choice", "way", "the next activity")
-        case Done():
-            return PendingLine("nothing", "", "")
-        case _:
-            assert_never(need)
 
 
 def notes_of(positions: Positions, session: SessionRow, node: int | None = None) -> Notes:

@@ -13,7 +13,7 @@ from interlock.core.definition.program import Plan
 from interlock.core.engine.gates import question_of
 from interlock.core.run import events as e
 from interlock.core.run.channels import Strength, named, strength
-from interlock.core.run.outcomes import Awaited, Done, NeedAnswer, NeedInput, NeedStep
+from interlock.core.run.outcomes import Awaited, Done, NeedAnswer, NeedInput, NeedStep, pending_line
 from interlock.core.run.preferences import mode_of
 from interlock.core.run.reasons import Blocker
 from interlock.core.run.state import RunState
@@ -25,7 +25,7 @@ from interlock.ledger.log.projection import outputs_of, state_of
 from interlock.ledger.log.records import AdvanceRecorded, DecisionRecorded, LogEntry
 from interlock.ledger.queries.artifacts import ShownArtifact, shown_artifact
 from interlock.ledger.queries.check_results import ShownCheck, shown_check
-from interlock.ledger.queries.status import Shown, pending_line, ref_of, step_label
+from interlock.ledger.queries.status import Shown, ref_of, step_label
 from interlock.ledger.runs.position import Position, subject_of, tip_of
 from interlock.ledger.runs.whole_session import WholeSession
 from interlock.store.protocol import BlockedRow, NodeRow, Recorded, RunRow

@@ -11,9 +11,10 @@ from interlock.core.definition.workflow import Step, walk
 from interlock.core.run import events as e
 from interlock.core.run.channels import labels
 from interlock.core.run.keys import item_of
+from interlock.core.run.outcomes import PendingLine, pending_line
 from interlock.ledger.log.projection import state_of
 from interlock.ledger.log.records import AdvanceRecorded, Cause, LogEntry, NodeCreated
-from interlock.ledger.queries.status import PendingLine, Shown, pending_line, step_label, tips
+from interlock.ledger.queries.status import Shown, step_label, tips
 from interlock.ledger.runs.position import tip_of
 from interlock.ledger.runs.whole_session import WholeSession
 from interlock.store.protocol import NodeKind, NodeRow, RunRow

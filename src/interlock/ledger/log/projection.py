@@ -129,11 +129,12 @@ def audited_state_of(node: NodeRow, mode: bytes | None = None) -> tuple[RunState
         stored = _node_state.decode(node.state)
         state, audit = stored.run, stored.audit
         if stored.shared:
-            audit = replace(audit, variables=state.variables)
-            if state.visit.frames or audit.visit.rounds:
-                frames = zip(audit.visit.rounds, state.visit.frames, strict=True)
+            visit = audit.visit
+            if state.visit.frames or visit.rounds:
+                frames = zip(visit.rounds, state.visit.frames, strict=True)
                 rounds = tuple(replace(round_, items=frame.items) for round_, frame in frames)
-                audit = audit.within(rounds=rounds)
+                visit = replace(visit, rounds=rounds)
+            audit = replace(audit, variables=state.variables, visit=visit)
         if mode is not None:
             change = _change.decode(mode)
             state, audit = evolve(state, change), learn(audit, change)

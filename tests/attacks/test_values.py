@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from interlock.ledger.decisions.inbox import decide_question
+from interlock.ledger.decisions.inbox import answer_question
 from interlock.ledger.errors import LedgerError
 from support.attacker import (
     AUTO,
@@ -225,7 +225,7 @@ def test_a8_what_came_after_the_showing_is_not_what_the_user_decided_in_the_inbo
     (on_screen,) = agent.waiting("deploy")
     assert on_screen.message == "Deploy to «staging»?"
     talk_over(agent)
-    assert decide_question(agent.ledger, on_screen, "yes")
+    assert answer_question(agent.ledger, on_screen, "yes")
     agent.use_decision("deploy", "yes")
     agent.walk("prepare", ">ship", "send")
     assert agent.has_entered("ship")
@@ -447,7 +447,7 @@ def test_an_answer_that_does_not_fit_its_variable_is_not_recorded(bench: Bench, 
     agent.walk(*done)
     (asked,) = agent.waiting("go")
     with pytest.raises(LedgerError) as refused:
-        decide_question(agent.ledger, asked, "no, wait")
+        answer_question(agent.ledger, asked, "no, wait")
     assert "true or false" in refused.value.next_action
     assert agent.user_decides("go", "false") == "Send it?"
     agent.walk("ask", "last", *([">__terminal__"] if surface in CLAIMING else []))
@@ -480,7 +480,7 @@ def test_two_questions_of_one_kind_in_a_step_are_two_questions(bench: Bench, sur
     agent.walk("send", *end)
     assert [asked.message for asked in agent.waiting()] == ["Go?", "Really?"]
     for asked in agent.waiting():
-        decide_question(agent.ledger, asked, "approve")
+        answer_question(agent.ledger, asked, "approve")
     agent.walk("send", *end)
     assert agent.has_done("send")
 

@@ -16,7 +16,7 @@ from interlock.authoring.library import Loaded
 from interlock.cli.compose import ledger_of
 from interlock.cli.config import resolve
 from interlock.core.run.events import CheckRan
-from interlock.ledger.decisions.inbox import decide_question, inbox
+from interlock.ledger.decisions.inbox import answer_question, inbox
 from interlock.ledger.decisions.trust import give_trust, trustable
 from interlock.ledger.errors import LedgerError
 from interlock.ledger.evidence.verification import verified_session
@@ -403,7 +403,7 @@ def test_people_answer_only_with_checks_that_still_hold(project: Project, surfac
 
     def answered() -> list[bool]:
         (asked,) = inbox(ledger)
-        return [decide_question(person, asked, "ok") for person in people]
+        return [answer_question(person, asked, "ok") for person in people]
 
     project.test.write_text(BAD)
     with pytest.raises(LedgerError, match="Check 'tests' failed"):
@@ -411,7 +411,7 @@ def test_people_answer_only_with_checks_that_still_hold(project: Project, surfac
     project.test.write_text(GOOD + "\n")
     (shown,) = inbox(ledger)
     with pytest.raises(LedgerError, match="it is asked again with their results"):
-        decide_question(people[-1], shown, "ok")
+        answer_question(people[-1], shown, "ok")
     (asked,) = inbox(ledger)
     assert asked.shown != shown.shown
     assert answered()[-1]

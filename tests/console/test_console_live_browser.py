@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from interlock.core.run.commands import Terms
-from interlock.ledger.decisions.inbox import AskedQuestion, decide_question
+from interlock.ledger.decisions.inbox import AskedQuestion, answer_question
 from support.browser_desk import BrowserDesk, desk
 from support.chromium import PATIENCE_MS, browser, opened
 from support.cli_process import to_the_gate
@@ -89,7 +89,7 @@ def test_a_question_arrives_and_goes_by_itself_behind_many_sessions_of_a_clock_t
         session = started["session"]["sessionId"]
         assert asked["sessionId"] == session
         question = AskedQuestion(session, asked["node"], asked["id"], asked["shown"])
-        decide_question(agent.ledger, question, "yes")
+        answer_question(agent.ledger, question, "yes")
         page.get_by_role("heading", name="Nothing waits for you").wait_for()
         expect(page).to_have_title("Interlock", timeout=PATIENCE_MS)
     bench.close()

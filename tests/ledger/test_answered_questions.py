@@ -9,8 +9,7 @@ from interlock.core.run import events as e
 from interlock.ledger.decisions.inbox import (
     AskedQuestion,
     LocatedQuestion,
-    decide_located,
-    decide_question,
+    answer_question,
     inbox,
     questions,
 )
@@ -44,7 +43,7 @@ def test_an_answer_to_one_round_is_never_one_to_the_next(bench: Bench) -> None:
     assert (first.key, second.key) == ("each@0::deploy", "each@1::deploy")
     assert first.shown == second.shown
     with pytest.raises(LedgerError) as refused:
-        decide_question(agent.ledger, first, "no")
+        answer_question(agent.ledger, first, "no")
     assert refused.value.code == "ALREADY_DECIDED"
     assert refused.value.details["question"]["key"] == second.key  # type: ignore[index, call-overload]
     for other in (
@@ -54,7 +53,7 @@ def test_an_answer_to_one_round_is_never_one_to_the_next(bench: Bench) -> None:
         replace(second, shown="sha256:another"),
     ):
         with pytest.raises(LedgerError):
-            decide_question(agent.ledger, other, "no")
+            answer_question(agent.ledger, other, "no")
     assert agent.waiting("deploy") == [second]
 
 
@@ -103,7 +102,7 @@ def test_a_question_that_has_changed_is_refused_with_what_it_is_now(bench: Bench
     agent = asking_in_rounds(bench)
     (asked,) = agent.waiting("deploy")
     with pytest.raises(LedgerError) as refused:
-        decide_question(agent.ledger, replace(asked, shown="sha256:another"), "yes")
+        answer_question(agent.ledger, replace(asked, shown="sha256:another"), "yes")
     assert refused.value.code == "QUESTION_CHANGED"
     assert refused.value.details["question"]["message"] == "Deploy it?"  # type: ignore[index, call-overload]
     assert agent.waiting("deploy") == [asked]
@@ -125,7 +124,7 @@ def test_a_question_that_was_answered_while_it_was_on_the_screen_is_refused(
     on_screen = shown_with_position(agent)
     agent.user_decides("deploy", "yes")
     with pytest.raises(LedgerError) as refused:
-        decide_located(agent.ledger, on_screen, "no", "", "cli")
+        answer_question(agent.ledger, on_screen, "no", "", "cli")
     assert refused.value.code == "ALREADY_DECIDED"
 
 
@@ -135,7 +134,7 @@ def test_a_question_that_still_waits_is_answered_although_its_session_has_change
     head = find_session(agent.ledger, on_screen.question.session_id).head_index
     agent.ack()
     assert find_session(agent.ledger, on_screen.question.session_id).head_index > head
-    assert decide_located(agent.ledger, on_screen, "yes", "", "cli")
+    assert answer_question(agent.ledger, on_screen, "yes", "", "cli")
     assert agent.waiting("deploy") == []
 
 
@@ -154,7 +153,7 @@ def test_the_inbox_shows_the_question_as_it_was_recorded(bench: Bench) -> None:
 
 def test_an_answer_to_a_session_that_is_not_there_is_not_recorded(bench: Bench) -> None:
     with pytest.raises(LedgerError) as refused:
-        decide_question(bench.ledger(), AskedQuestion("sess_none", 1, "deploy", "sha256:x"), "yes")
+        answer_question(bench.ledger(), AskedQuestion("sess_none", 1, "deploy", "sha256:x"), "yes")
     assert refused.value.code == "ALREADY_DECIDED"
 
 

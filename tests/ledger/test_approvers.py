@@ -13,7 +13,7 @@ from interlock.core.guard.inspection import inspect
 from interlock.core.message import Message
 from interlock.core.run import events as e
 from interlock.core.run.polls import Approver, ApproverAnswer
-from interlock.ledger.decisions.inbox import decide_question, inbox
+from interlock.ledger.decisions.inbox import answer_question, inbox
 from interlock.ledger.decisions.linked import answer_by_link
 from interlock.ledger.decisions.substance import substance_of
 from interlock.ledger.errors import LedgerError
@@ -260,7 +260,7 @@ def test_on_both_stores_over_a_killed_process(desk: Bench) -> None:
     (question,) = inbox(ledger)
     assert question.decide is not None
     assert [each.by for each in question.decide.answered] == ["ben"]
-    decide_question(ledger.of("local", "eve"), question, "yes", channel="link")
+    answer_question(ledger.of("local", "eve"), question, "yes", channel="link")
     assert first.decided == [("yes", "approvers", "ben, eve")]
 
 
@@ -274,7 +274,7 @@ def test_a_question_in_other_words_is_answered_anew(bench: Bench, surface: str) 
     agent.do("build")
     agent.reach("ship", "main")
     (question,) = inbox(agent.ledger)
-    decide_question(agent.ledger.of("local", "ada"), question, "yes")
+    answer_question(agent.ledger.of("local", "ada"), question, "yes")
     shown = {"execution": "continue_workflow", "navigation": "nav_action"}
     if surface in shown:
         tool, arguments = agent.responding("ship", "yes")
@@ -287,7 +287,7 @@ def test_a_question_in_other_words_is_answered_anew(bench: Bench, surface: str) 
     assert asked.shown != question.shown
     assert asked.decide is not None
     assert asked.decide.answered == ()
-    decide_question(agent.ledger.of("local", "ben"), asked, "yes")
+    answer_question(agent.ledger.of("local", "ben"), asked, "yes")
     assert agent.decisions("ship") == []
 
 

@@ -9,7 +9,7 @@ import pytest
 from msgspec.structs import replace
 
 from interlock.core.message import Message
-from interlock.ledger.decisions.inbox import decide_question, inbox
+from interlock.ledger.decisions.inbox import answer_question, inbox
 from interlock.ledger.ledger import Ledger
 from interlock.ledger.outbox.announcements import Recipient
 from interlock.ledger.outbox.courier import Courier
@@ -76,7 +76,7 @@ def test_approvals_timers_and_messages_move_and_the_run_is_decided_there(move: M
     move.bench.clock.pass_seconds(60)
     assert move.sent(courier) == ["escalated", "reminded"]
     (question,) = inbox(ledger)
-    decide_question(ledger.of("local", "eve"), question, "yes", channel="link")
+    answer_question(ledger.of("local", "eve"), question, "yes", channel="link")
     move.desk.agent.ledger = ledger
     move.desk.agent.use_decision("ship", "yes")
     assert move.desk.decided == [("yes", "approvers", "ada, eve")]

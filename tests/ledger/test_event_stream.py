@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner
 
 from interlock.cli.main import cli
-from interlock.ledger.decisions.inbox import decide_question, inbox
+from interlock.ledger.decisions.inbox import answer_question, inbox
 from interlock.ledger.evidence.event_stream import StreamedLog, streamed_log
 from interlock.ledger.evidence.spans import spans_of
 from interlock.store.protocol import Store
@@ -43,7 +43,7 @@ def at_the_gate(bench: Bench) -> tuple[Agent, str]:
 def to_the_end(bench: Bench, agent: Agent) -> None:
     """Decide after a minute; the agent asks two seconds later, and works for five."""
     bench.clock.pass_seconds(60)
-    decide_question(agent.ledger, inbox(agent.ledger)[0], "yes")
+    answer_question(agent.ledger, inbox(agent.ledger)[0], "yes")
     bench.clock.pass_seconds(2)
     agent.ack()
     bench.clock.pass_seconds(5)

@@ -19,7 +19,7 @@ import pytest
 
 from interlock.core.run.commands import Terms
 from interlock.core.run.preferences import PRESETS
-from interlock.ledger.decisions.inbox import decide_question, inbox
+from interlock.ledger.decisions.inbox import answer_question, inbox
 from interlock.ledger.decisions.modes import set_global_mode, set_session_mode
 from interlock.ledger.errors import LedgerError
 from interlock.ledger.ledger import Ledger
@@ -142,7 +142,7 @@ def people(call: Caller) -> None:
     third = call("continue_workflow", **pair(second), output={"artifacts": [SIZE]})
     session_id = start["session"]["sessionId"]
     (question,) = [question for question in inbox(call.ledger) if question.session_id == session_id]
-    call.again(lambda: decide_question(call.ledger, question, "no"))
+    call.again(lambda: answer_question(call.ledger, question, "no"))
     call.again(lambda: set_session_mode(call.ledger, session_id, PRESETS["guided"], "cli"))
     last = call("continue_workflow", **pair(third))
     assert last["pending"]["stepId"] == "last"

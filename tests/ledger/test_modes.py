@@ -10,7 +10,7 @@ from msgspec.structs import fields
 from interlock.core.run.commands import Terms
 from interlock.core.run.events import GapRecorded, GateResolved
 from interlock.core.run.preferences import PRESETS, DecisionPolicy, Mode
-from interlock.ledger.decisions.inbox import decide_question, inbox
+from interlock.ledger.decisions.inbox import answer_question, inbox
 from interlock.ledger.decisions.modes import session_modes, set_global_mode, set_session_mode
 from interlock.ledger.log.health import examine
 from interlock.ledger.log.rebuild import differences, rebuild
@@ -189,7 +189,7 @@ def test_the_users_recorded_decision_lets_the_agent_on(bench: Bench) -> None:
     agent = agent_at(bench, gate("which", "left", "right"), "guided", "user")
     agent.ack()
     (question,) = inbox(agent.ledger)
-    assert decide_question(agent.ledger, question, "right")
+    assert answer_question(agent.ledger, question, "right")
     assert agent.ack("done")["pending"]["stepId"] == "last"
     assert channels(agent) == ["cli"]
 

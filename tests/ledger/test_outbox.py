@@ -11,7 +11,7 @@ import pytest
 from interlock.cli.notify.notify_file import recipients_in
 from interlock.core.message import Message
 from interlock.core.run.commands import Terms
-from interlock.ledger.decisions.inbox import decide_question, inbox
+from interlock.ledger.decisions.inbox import answer_question, inbox
 from interlock.ledger.ledger import Ledger
 from interlock.ledger.outbox import courier as sending
 from interlock.ledger.outbox.announcements import Recipient
@@ -59,7 +59,7 @@ def test_a_question_an_answer_and_an_end_are_told_to_a_webhook(bench: Bench, hoo
     courier.send_due()
     assert kinds(hook) == ["question.opened"]
     (question,) = inbox(agent.ledger)
-    decide_question(agent.ledger, question, "yes")
+    answer_question(agent.ledger, question, "yes")
     courier.send_due()
     agent.look()
     agent.ack()
@@ -154,7 +154,7 @@ def test_a_question_that_was_answered_meanwhile_is_only_told_as_answered(
     agent, courier = ship(bench, hook)
     agent.ack("built")
     (question,) = inbox(agent.ledger)
-    decide_question(agent.ledger, question, "no")
+    answer_question(agent.ledger, question, "no")
     courier.send_due()
     assert kinds(hook) == ["question.answered"]
     data = hook.received[0].json["data"]
@@ -169,7 +169,7 @@ def test_text_that_the_user_typed_is_not_sent(bench: Bench, hook: Receiver) -> N
     agent.start("test.flow")
     agent.ack("painted")
     (question,) = inbox(ledger)
-    decide_question(ledger, question, "mauve, and the door code is 4711")
+    answer_question(ledger, question, "mauve, and the door code is 4711")
     courier.send_due()
     assert hook.received
     assert not any(b"4711" in each.body for each in hook.received)

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 import interlock
 from interlock.core.run.preferences import PRESETS
-from interlock.ledger.decisions.inbox import decide_question, inbox
+from interlock.ledger.decisions.inbox import answer_question, inbox
 from interlock.ledger.decisions.modes import set_global_mode, set_session_mode
 from interlock.ledger.decisions.user_pin import has_pin, set_pin
 from interlock.ledger.errors import LedgerError
@@ -111,7 +111,7 @@ def test_every_event_names_the_principal_of_its_command(tmp_path: Path) -> None:
     ledger = ada.ledger
     set_session_mode(ledger, session_id, PRESETS["stop"], "cli")
     (question,) = inbox(ledger)
-    assert decide_question(ledger.of("ada", "eve"), question, "left")
+    assert answer_question(ledger.of("ada", "eve"), question, "left")
     ada.ack(at=ada.look())
     events = logged_events(ledger.store, session_id)
     assert {event.principal for event in events} == {"ada", "eve"}

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from interlock.core.message import Message
 from interlock.core.run.channels import Channel
 from interlock.core.run.polls import Approver
-from interlock.ledger.decisions.inbox import WaitingQuestion, decide_question, inbox
+from interlock.ledger.decisions.inbox import WaitingQuestion, answer_question, inbox
 from interlock.ledger.outbox.announcements import Recipient
 from interlock.ledger.outbox.courier import Courier
 from interlock.ledger.outbox.wording import equip
@@ -69,7 +69,7 @@ class Desk:
 
     def answers(self, name: str, option: str = "yes", channel: Channel = "console", note: str = "") -> None:
         ledger = self.agent.ledger.of("local", name)
-        decide_question(ledger, self.question, option, note, channel)
+        answer_question(ledger, self.question, option, note, channel)
 
     def passes(self, seconds: float) -> list[str]:
         """Let time pass; return what was told meanwhile."""

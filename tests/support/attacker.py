@@ -19,7 +19,7 @@ from interlock.core.run import events as e
 from interlock.core.run.commands import Terms
 from interlock.core.run.preferences import Mode
 from interlock.core.values import Json
-from interlock.ledger.decisions.inbox import WaitingQuestion, decide_question, inbox
+from interlock.ledger.decisions.inbox import WaitingQuestion, answer_question, inbox
 from interlock.ledger.ledger import Ledger
 from interlock.ledger.runs.position import Position
 from interlock.store.protocol import SessionFilter
@@ -236,7 +236,7 @@ class Attacker:
     def user_decides(self, gate: str, option: str) -> str:
         """The user answers in the inbox; return what was on the screen."""
         (question,) = self.waiting(gate)
-        assert decide_question(self.ledger, question, option)
+        assert answer_question(self.ledger, question, option)
         self.seen.append(question.message)
         return question.message
 

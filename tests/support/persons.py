@@ -7,7 +7,7 @@ from collections import Counter
 from typing import Any, cast
 
 from interlock.core.definition.program import NOT_HANDED_IN
-from interlock.ledger.decisions.inbox import WaitingQuestion, decide_question, inbox
+from interlock.ledger.decisions.inbox import WaitingQuestion, answer_question, inbox
 from interlock.ledger.decisions.substance import REPORT
 from interlock.ledger.errors import LedgerError
 from interlock.ledger.ledger import Ledger
@@ -45,7 +45,7 @@ class Person:
     def _is_recorded(self, question: WaitingQuestion, options: list[str]) -> bool:
         """Answer a question; one without options may want an answer of another type."""
         try:
-            decide_question(self.ledger, question, self._option(question.id, question.message, options))
+            answer_question(self.ledger, question, self._option(question.id, question.message, options))
         except LedgerError as error:
             if error.code != "VALIDATION_ERROR":
                 raise

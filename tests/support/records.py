@@ -16,7 +16,7 @@ from interlock.core.definition.checks import CommandCheck
 from interlock.core.definition.workflow import Workflow
 from interlock.core.hashing import check_digest, digest_of, workflow_hash
 from interlock.core.run.events import CheckRan
-from interlock.ledger.decisions.inbox import decide_question, inbox
+from interlock.ledger.decisions.inbox import answer_question, inbox
 from interlock.ledger.evidence.signing import SigningKey, create_key, load_key, public_pem
 from interlock.ledger.evidence.standalone import GENESIS, link, log_in, public_keys
 from interlock.ledger.evidence.statements import attestation, envelope, receipt, stored_log
@@ -38,7 +38,7 @@ def walked(bench: Bench) -> str:
     agent = bench.agent(mode="never-stop")
     first = agent.start("test.flow", goal="Ship it")
     agent.ack("built", artifacts=[{"kind": "test_result", "passed": True}])
-    decide_question(agent.ledger, inbox(agent.ledger)[0], "yes", "Looks right.")
+    answer_question(agent.ledger, inbox(agent.ledger)[0], "yes", "Looks right.")
     agent.ack()
     agent.ack("deployed")
     bench.clock.pass_seconds(60)

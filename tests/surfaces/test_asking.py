@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from interlock.core.run.commands import Terms
-from interlock.ledger.decisions.inbox import decide_question, inbox
+from interlock.ledger.decisions.inbox import answer_question, inbox
 from interlock.surfaces.call import Call, Client, Elicit, FormAnswer, Reply
 from interlock.surfaces.execution import ExecutionSurface
 from interlock.surfaces.tool import call_tool
@@ -180,7 +180,7 @@ def test_a_read_says_what_the_user_has_answered(bench: Bench, by: str) -> None:
     started = agent.last
     assert "open the inbox" in read()
     (asked,) = inbox(agent.ledger)
-    decide_question(agent.ledger, asked, "later", "after lunch")
+    answer_question(agent.ledger, asked, "later", "after lunch")
     text = read()
     assert "The user has answered 'ship': later (cli), and says: after lunch" in text
     assert "open the inbox" not in text
@@ -188,5 +188,5 @@ def test_a_read_says_what_the_user_has_answered(bench: Bench, by: str) -> None:
     agent.ack()
     agent.ack()
     (asked,) = inbox(agent.ledger)
-    decide_question(agent.ledger, asked, "stable")
+    answer_question(agent.ledger, asked, "stable")
     assert "The user has answered 'channel': stable (cli)" in read()

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from interlock.core.run.commands import Terms
-from interlock.ledger.decisions.inbox import decide_question, inbox
+from interlock.ledger.decisions.inbox import answer_question, inbox
 from interlock.ledger.ledger import Ledger
 from interlock.surfaces.execution import ExecutionSurface
 from interlock.surfaces.gated import GatedSurface
@@ -54,7 +54,7 @@ class Taken:
 
     def decide(self, option: str) -> None:
         (question,) = inbox(self.ledger)
-        assert decide_question(self.ledger, question, option)
+        assert answer_question(self.ledger, question, option)
 
     @property
     def is_chosen(self) -> bool:

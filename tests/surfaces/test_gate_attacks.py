@@ -13,7 +13,7 @@ import pytest
 from interlock.core.run.commands import Terms
 from interlock.core.run.events import GateResolved
 from interlock.core.run.preferences import Mode
-from interlock.ledger.decisions.inbox import decide_question, inbox
+from interlock.ledger.decisions.inbox import answer_question, inbox
 from interlock.ledger.ledger import Ledger
 from interlock.ledger.queries.log_lines import event_lines
 from interlock.ledger.runs.position import Position
@@ -259,7 +259,7 @@ class Attacker:
 
     def decide_in_inbox(self, option: str, note: str = "") -> str:
         (question,) = inbox(self.ledger)
-        assert decide_question(self.ledger, question, option, note)
+        assert answer_question(self.ledger, question, option, note)
         return question.message
 
 
@@ -368,7 +368,7 @@ def test_a1_a_refused_call_does_not_change_the_question_that_waits(bench: Bench)
     (question,) = inbox(agent.ledger)
     agent.act("complete_step", step_id="send", variables={"target": "PRODUCTION"})
     assert agent.variables["target"] == "staging"
-    assert decide_question(agent.ledger, question, "yes")
+    assert answer_question(agent.ledger, question, "yes")
 
 
 def test_a1_the_next_visit_may_change_what_an_earlier_question_showed(bench: Bench) -> None:
@@ -475,7 +475,7 @@ transitions:""",
     agent = Attacker(bench, name, USER)
     agent.to_the_gate()
     question = next(question for question in inbox(agent.ledger) if question.id == "deploy")
-    assert decide_question(agent.ledger, question, "yes")
+    assert answer_question(agent.ledger, question, "yes")
     token = {"session_token": agent.tokens["session_token"]}
     if name == "session":
         agent.told("resume_checkpoint", **token)
@@ -1230,7 +1230,7 @@ def test_a7_an_imported_decision_is_shown_as_imported_and_asked_for_again(bench:
     assert position.decisions == {}
     waiting = [question for question in inbox(ledger) if question.session_id == made]
     assert [question.message for question in waiting] == ["Deploy to «staging»?"]
-    assert decide_question(ledger, waiting[0], "no")
+    assert answer_question(ledger, waiting[0], "no")
     position = ledger.position(made)
     assert isinstance(position, Position)
     assert [decision.option for decision in position.decisions.values()] == ["no"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from interlock.core.run.commands import Terms
-from interlock.ledger.decisions.inbox import decide_question, inbox
+from interlock.ledger.decisions.inbox import answer_question, inbox
 from interlock.ledger.errors import LedgerError
 from interlock.ledger.ledger import Ledger
 from support.harness import Bench, decision, gate, steps, workflow
@@ -33,11 +33,11 @@ def test_a_question_of_a_secret_is_answered_with_provided_or_refused(bench: Benc
     (asked,) = inbox(ledger)
     assert [option.id for option in asked.options] == ["provided", "refused"]
     with pytest.raises(LedgerError, match="is not an option"):
-        decide_question(ledger, asked, KEY)
+        answer_question(ledger, asked, KEY)
     with pytest.raises(LedgerError) as refused:
-        decide_question(ledger, asked, "provided", f"it is {KEY}")
+        answer_question(ledger, asked, "provided", f"it is {KEY}")
     assert "looks like an API key" in refused.value.next_action
-    decide_question(ledger, asked, "provided", "in the environment of the job")
+    answer_question(ledger, asked, "provided", "in the environment of the job")
     assert agent.ack()["pending"]["stepId"] == "last"
     assert KEY not in recorded(ledger)
 
@@ -48,7 +48,7 @@ def test_a_refused_secret_leaves_the_step_pending(bench: Bench) -> None:
     agent.start("test.flow")
     agent.ack()
     (asked,) = inbox(ledger)
-    decide_question(ledger, asked, "refused")
+    answer_question(ledger, asked, "refused")
     assert agent.ack()["kind"] == "blocked"
     assert "has refused this: The key of the shop?" in agent.text
 
@@ -72,10 +72,10 @@ def test_an_answer_in_words_that_holds_a_secret_is_refused(bench: Bench) -> None
     agent.ack()
     (asked,) = inbox(ledger)
     with pytest.raises(LedgerError) as refused:
-        decide_question(ledger, asked, f"the token is {KEY}")
+        answer_question(ledger, asked, f"the token is {KEY}")
     assert "looks like an API key" in refused.value.next_action
     assert KEY not in recorded(ledger)
-    decide_question(ledger, asked, "in $SHOP_KEY")
+    answer_question(ledger, asked, "in $SHOP_KEY")
     assert agent.ack()["pending"]["stepId"] == "last"
 
 
@@ -86,6 +86,6 @@ def test_a_note_to_a_gate_holds_no_secret(bench: Bench) -> None:
     agent.ack()
     (asked,) = inbox(ledger)
     with pytest.raises(LedgerError) as refused:
-        decide_question(ledger, asked, "yes", "password: hunter2")
+        answer_question(ledger, asked, "yes", "password: hunter2")
     assert "looks like a password" in refused.value.next_action
     assert "hunter2" not in recorded(ledger)

@@ -8,7 +8,7 @@ from typing import Literal
 import pytest
 
 from interlock.core.run.commands import Terms
-from interlock.ledger.decisions.inbox import decide_question, inbox
+from interlock.ledger.decisions.inbox import answer_question, inbox
 from interlock.surfaces.call import Call, Client, Elicit, FormAnswer, Reply
 from interlock.surfaces.tool import call_tool
 from support.harness import Bench, gate, workflow
@@ -108,7 +108,7 @@ def test_the_user_s_answer_in_the_inbox_lets_the_worker_resume(bench: Bench) -> 
     worker.tell("yield_checkpoint", checkpoint_id="scope", variables={"goal": "bread"})
     (question,) = inbox(agent.ledger)
     assert question.message == "Is «bread» the goal?"
-    assert decide_question(agent.ledger, question, "skip")
+    assert answer_question(agent.ledger, question, "skip")
     assert worker.tell("resume_checkpoint").body["resolved_option"] == "skip"
     assert agent.go("finish").body["activity_id"] == "finish"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from interlock.core.run.commands import Terms
-from interlock.ledger.decisions.inbox import decide_question, inbox
+from interlock.ledger.decisions.inbox import answer_question, inbox
 from support.attacker import (
     CLAIMING,
     EVERY,
@@ -58,7 +58,7 @@ def reads(agent: Attacker) -> dict[str, str]:
 
 def decide(agent: Attacker, gate: str, option: str, note: str) -> None:
     (asked,) = agent.waiting(gate)
-    decide_question(agent.ledger, asked, option, note, "console")
+    answer_question(agent.ledger, asked, option, note, "console")
 
 
 @on(*EVERY)
@@ -117,7 +117,7 @@ def test_a_read_tells_the_remark_of_every_decision(bench: Bench) -> None:
     for gate_id, option, note in (("go", "yes", "only on a weekday"), ("where", "eu", "Frankfurt")):
         (asked,) = inbox(agent.ledger)
         assert asked.id == gate_id
-        decide_question(agent.ledger, asked, option, note, "console")
+        answer_question(agent.ledger, asked, option, note, "console")
         agent.ack()
     assert agent.pending == "ship"
     assert agent.look()["decisions"] == {

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from interlock.core.run.commands import Terms
-from interlock.ledger.decisions.inbox import decide_question, inbox
+from interlock.ledger.decisions.inbox import answer_question, inbox
 from interlock.surfaces.navigation import NavigationSurface
 from support.attacker import CLAIMING, EVERY, USER, Attacker, activity, on, step, write_activities
 from support.harness import Bench, decision, steps, workflow
@@ -75,7 +75,7 @@ def test_under_policy_user_each_round_waits_in_the_inbox(bench: Bench) -> None:
         assert agent.ack(signed="approve")["kind"] == "blocked"
         (question,) = inbox(agent.ledger)
         assert question.message == f"Delete «{part}»?"
-        assert decide_question(agent.ledger, question, "approve")
+        assert answer_question(agent.ledger, question, "approve")
         assert agent.ack()["kind"] == kind
     assert agent.last["isComplete"]
 
@@ -144,7 +144,7 @@ def test_an_answer_in_the_inbox_serves_one_round_although_the_next_asks_the_same
     for _ in range(2):
         assert agent.go("__terminal__").code == "USER_MUST_DECIDE"
         (question,) = inbox(agent.ledger)
-        assert decide_question(agent.ledger, question, "approve")
+        assert answer_question(agent.ledger, question, "approve")
     assert agent.go("__terminal__").body["status"] == "completed"
 
 
@@ -172,7 +172,7 @@ def test_a_steps_question_that_lacks_a_name_is_put_with_the_report_that_brings_i
     assert agent.ack(target="a")["kind"] == "blocked"
     (question,) = inbox(agent.ledger)
     assert question.message == "Delete «a»?"
-    decide_question(agent.ledger, question, "approve")
+    answer_question(agent.ledger, question, "approve")
     assert agent.ack(target="PRODUCTION")["kind"] == "blocked", "that is another question"
     assert [asked.message for asked in inbox(agent.ledger)] == ["Delete «PRODUCTION»?"]
 
@@ -182,6 +182,6 @@ def test_a_steps_question_owns_what_it_shows_as_soon_as_the_step_is_reached(benc
     agent = bench.agent(terms=Terms(decisions="user"))
     agent.start("test.flow", target="a")
     (question,) = inbox(agent.ledger)
-    decide_question(agent.ledger, question, "approve")
+    answer_question(agent.ledger, question, "approve")
     assert agent.ack(target="PRODUCTION")["pending"]["stepId"] == "last"
     assert agent.ledger.position(question.session_id).state.variables["target"] == "a"

@@ -11,7 +11,7 @@ import anyio
 import anyio.to_thread
 import pytest
 
-from interlock.ledger.decisions.inbox import decide_question, inbox
+from interlock.ledger.decisions.inbox import answer_question, inbox
 from interlock.surfaces.call import Call, Wait
 from interlock.transport.stdio.waiting import WaitingTurns
 from support.harness import Bench, gate, steps, workflow
@@ -46,7 +46,7 @@ def decide(bench: Bench, session: str, option: str) -> None:
     ledger = bench.ledger()
     try:
         question = next(item for item in inbox(ledger) if item.session_id == session)
-        assert decide_question(ledger, question, option)
+        assert answer_question(ledger, question, option)
     finally:
         ledger.store.close()
 

@@ -24,7 +24,7 @@ import msgspec
 from interlock.authoring.library import Library
 from interlock.authoring.sources.sources import Source
 from interlock.core.run.commands import Terms
-from interlock.ledger.decisions.inbox import AskedQuestion, decide_question, inbox
+from interlock.ledger.decisions.inbox import AskedQuestion, answer_question, inbox
 from interlock.ledger.errors import LedgerError
 from interlock.ledger.ledger import Ledger
 from interlock.ledger.log.chain import entries_of
@@ -204,7 +204,7 @@ class SimulatedServers:
 
         def decide(asked: AskedQuestion) -> bool:
             try:
-                decide_question(ledger, asked, "left", "", "inbox")
+                answer_question(ledger, asked, "left", "", "inbox")
             except (StoreAway, Died):
                 raise Lost from None
             except LedgerError:

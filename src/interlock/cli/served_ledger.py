@@ -28,7 +28,7 @@ from interlock.console.pages.health import DoctorLine, DoctorReport, HealthFact,
 from interlock.console.pages.inbox_pages import WaitingQuestions
 from interlock.core.principals import LOCAL, Principal
 from interlock.core.run.surface_policy import SurfaceName
-from interlock.ledger.decisions.inbox import AskedQuestion, decide_question
+from interlock.ledger.decisions.inbox import AskedQuestion, answer_question
 from interlock.ledger.decisions.linked import answer_by_link, linked_question
 from interlock.ledger.decisions.substance import substance_of, substance_text
 from interlock.ledger.errors import LedgerError, error_of
@@ -203,7 +203,7 @@ class ServedLedger:
         asked = AskedQuestion(answer.session, answer.node, answer.question, answer.shown, answer.run)
         ledger = self._ledger.of(owner, principal.name)
         try:
-            return decide_question(ledger, asked, answer.option, answer.note, "inbox")
+            return answer_question(ledger, asked, answer.option, answer.note, "inbox")
         except LedgerError as error:
             told = f"{error.message} {error.next_action}"
             return Undecided(error.code, told, error.details.get("question"))
@@ -212,8 +212,8 @@ class ServedLedger:
     def linked(self, link: str) -> AnswerPage:
         try:
             found = linked_question(self._ledger, link)
-            question, own = found.question, self._ledger.of(found.position.session.owner)
-            substance = substance_of(own, found.position, question)
+            position, question = found.located.position, found.located.question
+            substance = substance_of(self._ledger.of(position.session.owner), position, question)
         except LedgerError as error:
             return _no_answer(error)
         who = f"You answer as {found.approver}."
@@ -228,7 +228,7 @@ class ServedLedger:
             found = answer_by_link(self._ledger, link)
         except LedgerError as error:
             return _no_answer(error)
-        return AnswerPage("Recorded", f"{found.question.name}: {found.label}")
+        return AnswerPage("Recorded", f"{found.located.question.name}: {found.label}")
 
     def not_ready(self) -> str | None:
         try:

@@ -19,7 +19,7 @@ from interlock.core.run.channels import Channel
 from interlock.core.run.outcomes import Refusal
 from interlock.core.run.output import Output
 from interlock.core.run.preferences import PRESETS, Mode
-from interlock.ledger.decisions.inbox import AskedQuestion, decide_question, what_follows
+from interlock.ledger.decisions.inbox import WHAT_FOLLOWS, AskedQuestion, answer_question
 from interlock.ledger.decisions.modes import set_session_mode
 from interlock.ledger.decisions.trust import give_trust, take_trust_back, trustable
 from interlock.ledger.decisions.user_pin import has_pin, pin_matches
@@ -147,8 +147,8 @@ class Actions:
             request.session_id, request.node, request.id, request.shown, request.run_id, request.key
         )
         ledger, note = self._ledger.of(owner, principal.name), request.note[:LONGEST_NOTE]
-        is_decided = decide_question(ledger, asked, request.option, note, channel="console")
-        return json_answer(ActionDone(f"Recorded: {request.option}. {what_follows(is_decided)}"))
+        is_decided = answer_question(ledger, asked, request.option, note, channel="console")
+        return json_answer(ActionDone(f"Recorded: {request.option}. {WHAT_FOLLOWS[is_decided]}"))
 
     def decision_refused(self, principal: Principal, pin: str) -> Answer | None:
         """Return why this principal may not decide now; None if it may (rule 27)."""

@@ -109,7 +109,7 @@ class Console:
                 return exported_runs(ledger, query.get("ids", "").split(","))
             case ["sessions", ref]:
                 session = find_session(ledger, ref)
-                asked = tuple(question for _, question in questions(ledger, session))
+                asked = tuple(each.question for each in questions(ledger, session))
                 page = session_page(ledger, ref, query.get("run", ""), number_in(query, "node"), asked)
                 return json_answer(page)
             case ["sessions", ref, "events"]:

@@ -207,8 +207,9 @@ class WaitingQuestions:
                 session = reader.session(line.question.session_id)
             asked = questions(self._ledger.of(line.owner), session) if session is not None else ()
             place = (line.question.run_id, line.question.node, line.question.key)
-            found = (each for _, each in asked if (each.run_id, each.node, each.key) == place)
-            yield from ((line.owner, question) for question in found)
+            for question in (each.question for each in asked):
+                if (question.run_id, question.node, question.key) == place:
+                    yield line.owner, question
 
     def question(self, principal: Principal, session_id: str, place: str, shown: str) -> InboxQuestion:
         """Return the question at a place, or the one that was shown, with all that belongs to it."""
@@ -313,12 +314,12 @@ def _lines_of(
     ledger: Ledger, asked: Sequence[LocatedQuestion]
 ) -> Iterator[tuple[Position, WaitingQuestion, InboxLine]]:
     """Yield what a session asks, each with its line."""
-    instances = Counter((question.run_id, question.key) for _, question in asked)
+    instances = Counter((each.question.run_id, each.question.key) for each in asked)
     project = ""
     if asked:
         with ledger.store.reading() as reader:
             project = reader.observations(asked[0].position.session_id).get("repo_root", "")
-    for position, question in asked:
+    for position, question in ((each.position, each.question) for each in asked):
         report = last_handed_in(position)
         node = question.node if instances[question.run_id, question.key] > 1 else None
         yield (

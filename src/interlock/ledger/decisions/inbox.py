@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
 import msgspec
 from msgspec import Struct
@@ -39,6 +39,7 @@ from interlock.store.protocol import AskingRow, BlockedRow, SessionFilter, Sessi
 
 READ_AT_ONCE = 50
 RECENT = 50
+WHAT_FOLLOWS = {True: "The agent continues with its next call.", False: "Others must answer too."}
 
 Asking: TypeAlias = AskingRow
 
@@ -84,11 +85,15 @@ class WaitingQuestion(AskedQuestion, frozen=True, kw_only=True):
     decide: Approving | None = None
 
 
-class LocatedQuestion(NamedTuple):
-    """A question that waits, and the run at the node where it does."""
+class LocatedQuestion(Struct, frozen=True):
+    """A question that waits, and the run at the node where it does.
+
+    `is_as_put` says whether the question would be put in the words that were recorded.
+    """
 
     position: Position
     question: WaitingQuestion
+    is_as_put: bool = True
 
 
 class AskedBefore(Struct, frozen=True):
@@ -125,7 +130,7 @@ def inbox(ledger: Ledger) -> tuple[WaitingQuestion, ...]:
 def waiting_questions(ledger: Ledger, asking: Sequence[Asking]) -> Iterator[tuple[str, WaitingQuestion]]:
     """Yield what these sessions ask, each with its owner, as far as somebody reads on."""
     for session, asked in questions_by_session(ledger, asking):
-        yield from ((session.owner, question) for _, question in asked)
+        yield from ((session.owner, located.question) for located in asked)
 
 
 def questions_by_session(
@@ -171,13 +176,12 @@ def questions(ledger: Ledger, session: SessionRow) -> list[LocatedQuestion]:
 def located_questions(ledger: Ledger, session: SessionRow) -> Iterator[LocatedQuestion]:
     """Do as `questions`, but raise what is damaged."""
     for node in _waiting_nodes(ledger, session):
-        position = ledger.position(session.session_id, node)
-        yield from (LocatedQuestion(position, question) for question in _unanswered(position))
+        yield from _unanswered(ledger.position(session.session_id, node))
 
 
-def _unanswered(position: Position) -> list[WaitingQuestion]:
+def _unanswered(position: Position) -> list[LocatedQuestion]:
     """Return what a run asks at a node that nobody has answered yet."""
-    return [question for question in _asked(position) if question.shown not in position.decisions]
+    return [located for located in _asked(position) if located.question.shown not in position.decisions]
 
 
 def _waiting_nodes(ledger: Ledger, session: SessionRow) -> list[int]:
@@ -196,7 +200,7 @@ def _waiting_nodes(ledger: Ledger, session: SessionRow) -> list[int]:
     return list(dict.fromkeys([*(tip_of(session, run) for run in runs), *blocked]))
 
 
-def _asked(position: Position) -> Iterator[WaitingQuestion]:
+def _asked(position: Position) -> Iterator[LocatedQuestion]:
     """Yield what a run asks at a node: the question that was put, or inputs without an answer that counts."""
     plan, state, pending = position.plan, position.state, position.pending
     if (opened := state.visit.open) is not None and isinstance(pending, NeedAnswer):
@@ -207,10 +211,12 @@ def _asked(position: Position) -> Iterator[WaitingQuestion]:
             from_then = opened.opened_at + (gate.auto_advance_ms or 0)
             question = replace(question, default=gate.default_option, default_at=from_then)
         decide = approving(gate, state, opened)
-        yield replace(question, message=opened.text, shown=opened.shown, decide=decide)
+        put = replace(question, message=opened.text, shown=opened.shown, decide=decide)
+        yield LocatedQuestion(position, put, is_as_put=question.shown == opened.shown)
     if isinstance(pending, NeedStep):
         for asked in open_inputs(plan, as_attempted(state, position.loaded), pending.step, position.terms):
-            yield _waiting(position, asked.question, asked.key, position.run.updated_at)
+            question = _waiting(position, asked.question, asked.key, position.run.updated_at)
+            yield LocatedQuestion(position, question)
 
 
 def _waiting(position: Position, question: Question, key: str, since: int) -> WaitingQuestion:
@@ -232,10 +238,9 @@ def _waiting(position: Position, question: Question, key: str, since: int) -> Wa
     )
 
 
-@until_recorded
-def decide_question(
+def answer_question(
     ledger: Ledger,
-    asked: AskedQuestion,
+    asked: AskedQuestion | LocatedQuestion,
     option: str,
     note: str = "",
     channel: Channel = "cli",
@@ -243,8 +248,19 @@ def decide_question(
     """Record the user's answer to exactly the question that was on the screen, or raise why nothing is.
 
     The agent's next call uses it; a session with one head goes on at once. Return whether the question is
-    decided by it: where the gate names its approvers, others may have to answer too.
+    decided by it: where the gate names its approvers, others may have to answer too. A question that comes
+    with its position is read again only if the session has changed since.
     """
+    if isinstance(asked, LocatedQuestion):
+        if asked.is_as_put:
+            with suppress(StoreConflict):
+                return _Answer(ledger, asked.position, asked.question, option, note, channel).record()
+        asked = asked.question
+    return _answer_anew(ledger, asked, option, note, channel)
+
+
+@until_recorded
+def _answer_anew(ledger: Ledger, asked: AskedQuestion, option: str, note: str, channel: Channel) -> bool:
     try:
         position = ledger.position(asked.session_id, asked.node)
     except LedgerError as error:
@@ -253,37 +269,19 @@ def decide_question(
     return _Answer(ledger, position, question, option, note, channel).record()
 
 
-def decide_located(
-    ledger: Ledger, located: LocatedQuestion, option: str, note: str, channel: Channel
-) -> bool:
-    """Do as `decide_question`, but read the position again only if the session has changed since."""
-    if _is_as_put(located.position):
-        with suppress(StoreConflict):
-            return _Answer(ledger, *located, option, note, channel).record()
-    return decide_question(ledger, located.question, option, note, channel)
-
-
-def what_follows(is_decided: bool) -> str:
-    """Say what comes after an answer was recorded."""
-    return "The agent continues with its next call." if is_decided else "Others must answer too."
-
-
 def _still_asked(ledger: Ledger, position: Position, asked: AskedQuestion) -> WaitingQuestion:
     """Return the question that is meant if it waits as it was shown; else raise what waits instead."""
-    waiting = _unanswered(position) if position.is_tip else _elsewhere(ledger, position)
-    meant = next((question for question in waiting if _is_meant(question, asked)), None)
-    if meant is not None and meant.shown == asked.shown and _is_as_put(position):
-        return meant
+    waiting = _unanswered(position) if position.is_tip else questions(ledger, position.session)
+    meant = next((located for located in waiting if _is_meant(located.question, asked)), None)
+    if meant is not None and meant.is_as_put and meant.question.shown == asked.shown:
+        return meant.question
     if meant is not None:
         message = f"'{asked.id}' has changed since it was shown to you; nothing was recorded."
-        raise LedgerError("QUESTION_CHANGED", message, "Read it again, then answer.", details=_instead(meant))
+        details = _instead(meant.question)
+        raise LedgerError("QUESTION_CHANGED", message, "Read it again, then answer.", details=details)
     place = position.run.run_id, asked.id
-    later = (other for other in _elsewhere(ledger, position) if (other.run_id, other.id) == place)
-    raise _gone(asked, next(later, None))
-
-
-def _elsewhere(ledger: Ledger, position: Position) -> list[WaitingQuestion]:
-    return [question for _, question in questions(ledger, position.session)]
+    others = (located.question for located in questions(ledger, position.session))
+    raise _gone(asked, next((other for other in others if (other.run_id, other.id) == place), None))
 
 
 def _gone(asked: AskedQuestion, later: WaitingQuestion | None = None) -> LedgerError:
@@ -298,15 +296,6 @@ def _is_meant(question: WaitingQuestion, asked: AskedQuestion) -> bool:
         and asked.run_id in ("", question.run_id)
         and asked.key in ("", question.key)
     )
-
-
-def _is_as_put(position: Position) -> bool:
-    """Say whether a gate's question would be put in the words that were recorded."""
-    opened, pending = position.state.visit.open, position.pending
-    if opened is None or not isinstance(pending, NeedAnswer):
-        return True
-    question = question_of(position.plan, position.state, pending.gate, pending.confirms)
-    return question.digest == opened.shown
 
 
 def _instead(question: WaitingQuestion | None) -> dict[str, Json]:

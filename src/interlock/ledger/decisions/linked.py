@@ -5,12 +5,17 @@ from __future__ import annotations
 from msgspec import Struct
 
 from interlock.core.run.events import ApprovalGiven, GateResolved
-from interlock.ledger.decisions.inbox import AskedBefore, WaitingQuestion, decide_question, questions
+from interlock.ledger.decisions.inbox import (
+    AskedBefore,
+    LocatedQuestion,
+    WaitingQuestion,
+    answer_question,
+    questions,
+)
 from interlock.ledger.errors import LedgerError
 from interlock.ledger.ledger import Ledger
 from interlock.ledger.log.chain import logged
 from interlock.ledger.log.records import DecisionRecorded
-from interlock.ledger.runs.position import Position
 from interlock.ledger.tokens.answer_links import AnswerLink, opened
 
 LOOKED_AT = 500  # the newest commits, in which a used link is looked for
@@ -19,8 +24,7 @@ LOOKED_AT = 500  # the newest commits, in which a used link is looked for
 class LinkedQuestion(Struct, frozen=True):
     """The question that a link answers, where it waits, and the answer; looking at it records nothing."""
 
-    position: Position
-    question: WaitingQuestion
+    located: LocatedQuestion
     option: str
     label: str
     approver: str
@@ -62,7 +66,7 @@ def linked_question(ledger: Ledger, text: str) -> LinkedQuestion:
     label = next(
         (option.label for option in located.question.options if option.id == link.option), link.option
     )
-    return LinkedQuestion(*located, link.option, label, link.approver)
+    return LinkedQuestion(located, link.option, label, link.approver)
 
 
 def _answered(ledger: Ledger, link: AnswerLink, run: int, asked: WaitingQuestion | None) -> str | None:
@@ -86,6 +90,6 @@ def _answered(ledger: Ledger, link: AnswerLink, run: int, asked: WaitingQuestion
 def answer_by_link(ledger: Ledger, text: str, note: str = "") -> LinkedQuestion:
     """Record the answer of a link; it cannot be used again."""
     linked = linked_question(ledger, text)
-    own = ledger.of(linked.position.session.owner, linked.approver)
-    decide_question(own, linked.question, linked.option, note, "link")
+    own = ledger.of(linked.located.position.session.owner, linked.approver)
+    answer_question(own, linked.located, linked.option, note, "link")
     return linked

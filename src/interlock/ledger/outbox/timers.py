@@ -50,7 +50,8 @@ def asked_in(ledger: Ledger, session_id: str, about: Announcement) -> WaitingQue
     if session is None or run is None:
         return None
     asked = AskedBefore(run.run_id, about.key, about.shown, about.since)
-    return next((each for _, each in questions(ledger, session) if asked.is_still(each)), None)
+    waiting = (each.question for each in questions(ledger, session))
+    return next(filter(asked.is_still, waiting), None)
 
 
 def remind(ledger: Ledger, row: OutboxRow) -> None:

@@ -12,11 +12,11 @@ from interlock.cli.options import owner_option, session_argument, with_ledger
 from interlock.cli.references import owned_session
 from interlock.cli.screen import CHECK_FAILED, CONFLICT, USAGE, inform, line_of, say, stop
 from interlock.ledger.decisions.inbox import (
+    WHAT_FOLLOWS,
     LocatedQuestion,
     WaitingQuestion,
-    decide_located,
+    answer_question,
     located_questions,
-    what_follows,
 )
 from interlock.ledger.decisions.substance import substance_of
 from interlock.ledger.ledger import Ledger
@@ -60,7 +60,7 @@ def command(
     ]
     located = _only(ledger, waiting, ref)
     question = located.question
-    show_question(question, substance_of(ledger, *located))
+    show_question(question, substance_of(ledger, located.position, question))
     answer = _answer(question, option)
     if option is None and not note:
         note = str(click.prompt(REMARK, default="", show_default=False, err=True))
@@ -68,9 +68,9 @@ def command(
         require_pin(ledger)
     else:
         ledger = ledger.of(ledger.owner, _identified(ledger, approver))
-    follows = what_follows(decide_located(ledger, located, answer, note, "cli"))
+    is_decided = answer_question(ledger, located, answer, note, "cli")
     say(f"{question.id}: {line_of(answer)}")
-    inform(f"Recorded. {follows}")
+    inform(f"Recorded. {WHAT_FOLLOWS[is_decided]}")
 
 
 def _identified(ledger: Ledger, name: str) -> str:
@@ -88,14 +88,14 @@ def _only(ledger: Ledger, waiting: list[LocatedQuestion], ref: str) -> LocatedQu
         stop(CONFLICT, f"No decision is waiting in session {ref}. See `interlock inbox`.")
     if len(waiting) == 1:
         return waiting[0]
-    for position, question in waiting:
-        substance = substance_of(ledger, position, question)
-        show_question(question, substance, among_others=True, lines=LINES_IN_LIST)
+    for each in waiting:
+        substance = substance_of(ledger, each.position, each.question)
+        show_question(each.question, substance, among_others=True, lines=LINES_IN_LIST)
         say()
-    if len({question.run_id for _, question in waiting}) > 1:
+    if len({each.question.run_id for each in waiting}) > 1:
         option = "--run"
     else:
-        option = "--gate" if len({question.id for _, question in waiting}) > 1 else "--node"
+        option = "--gate" if len({each.question.id for each in waiting}) > 1 else "--node"
     return stop(USAGE, f"Several questions are waiting in session {ref}. Name one with {option}.")
 
 

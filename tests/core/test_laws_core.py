@@ -430,5 +430,5 @@ def test_a_thousand_rounds_leave_no_trace_in_the_state() -> None:
         run.ack(Output(), {})
         sizes.append(len(msgspec.json.encode(run.state)))
     settled = sizes[len(sizes) // 10 :]
-    assert max(settled) - min(settled) < 300  # an open question has its digest
+    assert max(settled) - min(settled) < 350  # an open question has its digest and its surface
     assert max(sizes) < 8_000

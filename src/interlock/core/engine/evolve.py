@@ -199,7 +199,8 @@ def _shown(state: RunState, event: e.QuestionShown) -> RunState:
     if event.key in state.visit.answers:
         answered_by = state.replies.chosen[event.gate].channel
         replaces = answered_by if is_at_least(answered_by, "client") else None
-    opened = OpenGate(event.key, event.gate, event.at, event.shown, event.question, event.agent, replaces)
+    put = event.question, event.agent, replaces, event.surface
+    opened = OpenGate(event.key, event.gate, event.at, event.shown, *put)
     answers = {key: option for key, option in state.visit.answers.items() if key != event.key}
     return state.within(
         open=opened, yielded=_without_agent(state.visit.yielded, event.agent), answers=answers

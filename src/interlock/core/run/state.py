@@ -45,7 +45,7 @@ class OpenGate(Struct, frozen=True, omit_defaults=True):
     """A gate whose question was put and waits for its answer: its digest and its text as they were recorded.
 
     `agent` is the worker that yielded it, `replaces` the channel by which the user answered it before it was
-    asked again.
+    asked again, `surface` where it was put.
     """
 
     key: str
@@ -55,6 +55,7 @@ class OpenGate(Struct, frozen=True, omit_defaults=True):
     text: str
     agent: str = ""
     replaces: Channel | None = None
+    surface: str = ""
 
 
 class Resolution(Struct, frozen=True, omit_defaults=True):

@@ -310,7 +310,7 @@ def _check(position: Position, question: WaitingQuestion, option: str, note: str
         message = f"'{option}' is not an option of '{question.id}'."
         raise LedgerError("VALIDATION_ERROR", message, f"Options: {', '.join(options)}.")
     instead = _unfit(position, question, option) if not options else ""
-    if kind := secret_in(note):
+    if note and (kind := secret_in(note)):
         instead = no_secret(kind)
     if instead:
         raise LedgerError("VALIDATION_ERROR", "This answer was not recorded.", instead)
@@ -341,7 +341,7 @@ class _Answer(Struct, frozen=True):
         commit = Commit(self.position.rows(), self.ledger.principal, self.ledger.clock())
         if self.question.decide is not None:
             return self._approve(commit)
-        has_one_head = self.ledger.asking(self.position).exits == "claimed"
+        has_one_head = self.position.asking.exits == "claimed"
         if has_one_head and self.position.state.visit.open is not None:
             self._resolve(commit)
         else:
@@ -351,7 +351,7 @@ class _Answer(Struct, frozen=True):
     def _approve(self, commit: Commit) -> bool:
         """Count the answer of one of those who decide a gate; say whether enough of them agree now."""
         ledger, position, question = self.ledger, self.position, self.question
-        policy, approver = ledger.asking(position), ledger.approvers(ledger.principal)
+        policy, approver = position.asking, ledger.approvers(ledger.principal)
         asked = question.id, question.shown
         answer = Approve(policy, commit.now, self.channel, approver, *asked, self.option, self.note)
         decided = self._with_checks(commit, answer)
@@ -374,7 +374,7 @@ class _Answer(Struct, frozen=True):
         """Answer the gate of a session with one head; its agents find it answered."""
         ledger, position, question = self.ledger, self.position, self.question
         answer = ResolveCheckpoint(
-            policy=ledger.asking(position),
+            policy=position.asking,
             now=commit.now,
             terms=position.terms,
             channel=self.channel,

@@ -75,7 +75,7 @@ def end_time(ledger: Ledger, question: WaitingQuestion, about: Announcement) -> 
         return
     if pending.gate.decide.escalate_to is not None:
         _escalate(ledger, position, question, about)
-    elif ledger.asking(position).exits == "claimed":
+    elif position.asking.exits == "claimed":
         _take(ledger, position, pending.gate)
     else:
         _record(ledger, position, question, pending.gate, about)
@@ -83,9 +83,7 @@ def end_time(ledger: Ledger, question: WaitingQuestion, about: Announcement) -> 
 
 def _escalate(ledger: Ledger, position: Position, question: WaitingQuestion, about: Announcement) -> None:
     commit = Commit(position.rows(), ledger.principal, ledger.clock())
-    decided = position.decide_unasked(
-        Escalate(ledger.asking(position), commit.now, question.id, question.shown)
-    )
+    decided = position.decide_unasked(Escalate(position.asking, commit.now, question.id, question.shown))
     if isinstance(decided, Refusal):
         return
     for event in decided.events:
@@ -100,7 +98,7 @@ def _take(ledger: Ledger, position: Position, gate: Gate) -> None:
 
     commit = Commit(position.rows(), ledger.principal, ledger.clock())
     taken = ResolveCheckpoint(
-        policy=ledger.asking(position),
+        policy=position.asking,
         now=commit.now,
         terms=position.terms,
         channel="server",

@@ -29,7 +29,7 @@ from interlock.core.run.outcomes import (
 )
 from interlock.core.run.reasons import Blocker
 from interlock.core.run.state import RunState
-from interlock.core.run.surface_policy import EXECUTION, POLICIES
+from interlock.core.run.surface_policy import EXECUTION, POLICIES, SurfacePolicy
 from interlock.core.values import Variables
 from interlock.ledger.decisions.approvals import disclosing_approvers
 from interlock.ledger.decisions.recorded import as_attempted
@@ -103,6 +103,18 @@ class Position(Struct, frozen=True, dict=True):
     def pending(self) -> Awaited:
         """What the run waits for on its own surface, which people are shown."""
         return awaited(self.plan, self.state, POLICIES[self.run.surface])
+
+    @property
+    def asking(self) -> SurfacePolicy:
+        """The surface whose agents use the answer to the open question.
+
+        It is the one that the question was put on, which need not be the one that the run was started on
+        (rule 34); but an agent that was held up there with tokens of its own comes back with them.
+        """
+        if self.loaded.blocked:
+            return EXECUTION
+        opened = self.state.visit.open
+        return POLICIES[opened.surface if opened is not None and opened.surface else self.run.surface]
 
     @property
     def lines(self) -> Mapping[int, bytes]:

@@ -9,15 +9,13 @@ from collections.abc import Callable, Mapping
 from msgspec.structs import replace
 
 from interlock.core.engine.evolve import abandoned
-from interlock.core.run.events import QuestionShown
 from interlock.core.run.notices import Notice, of_mode
 from interlock.core.run.preferences import stricter
 from interlock.core.run.state import waits_alike
-from interlock.core.run.surface_policy import EXECUTION, POLICIES, SurfacePolicy
+from interlock.core.run.surface_policy import EXECUTION
 from interlock.ledger.decisions.approvals import of_approvers
 from interlock.ledger.decisions.recorded import approved, recorded_decisions
 from interlock.ledger.errors import LedgerError, not_healthy, other_time_line, unknown_node, unknown_session
-from interlock.ledger.log.chain import logged
 from interlock.ledger.log.health import damage, intact
 from interlock.ledger.log.projection import audited_state_of, kept_at, state_of, with_run_wide
 from interlock.ledger.runs.drift import DriftCheck
@@ -215,24 +213,6 @@ class Positions:
         with self.store.reading() as reader:
             node = reader.node(position.session_id, onward)
         return onward if node is not None and waits_alike(position.state, state_of(node)) else None
-
-    def asking(self, position: Position) -> SurfacePolicy:
-        """Return the surface whose agents use the answer to the open question.
-
-        It is the one that the question was put on, which need not be the one that the run was started on
-        (rule 34); but an agent that was held up there with tokens of its own comes back with them.
-        """
-        opened, surface, session_id = position.state.visit.open, position.run.surface, position.session_id
-        if position.loaded.blocked:
-            return EXECUTION
-        if opened is None:
-            return POLICIES[surface]
-        with self.store.reading() as reader:
-            commits = reader.commits(session_id, newest_first=True)
-            events = (row.event for row in logged(commits, newest_first=True))
-            shown = (event for event in events if isinstance(event, QuestionShown))
-            put = (event for event in shown if (event.key, event.shown) == (opened.key, opened.shown))
-            return POLICIES[next((event.surface for event in put), "") or surface]
 
     def _position(self, loaded: LoadedRows | None, handle: bytes) -> Position:
         """Check what was read before anything in it is used."""

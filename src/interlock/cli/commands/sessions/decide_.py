@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from typing import NoReturn
 
 import click
 
@@ -58,7 +59,9 @@ def command(
         and gate in (None, located.question.id)
         and node in (None, located.question.node)
     ]
-    located = _only(ledger, waiting, ref)
+    if len(waiting) != 1:
+        _stop_without_one(ledger, waiting, ref)
+    [located] = waiting
     question = located.question
     show_question(question, substance_of(ledger, located.position, question))
     answer = _answer(question, option)
@@ -82,12 +85,10 @@ def _identified(ledger: Ledger, name: str) -> str:
     return name
 
 
-def _only(ledger: Ledger, waiting: list[LocatedQuestion], ref: str) -> LocatedQuestion:
-    """Return the question that is meant; if there are several, list them and end the command."""
+def _stop_without_one(ledger: Ledger, waiting: list[LocatedQuestion], ref: str) -> NoReturn:
+    """End the command where it is not clear which question is meant; list them if there are several."""
     if not waiting:
         stop(CONFLICT, f"No decision is waiting in session {ref}. See `interlock inbox`.")
-    if len(waiting) == 1:
-        return waiting[0]
     for each in waiting:
         substance = substance_of(ledger, each.position, each.question)
         show_question(each.question, substance, among_others=True, lines=LINES_IN_LIST)
@@ -96,7 +97,7 @@ def _only(ledger: Ledger, waiting: list[LocatedQuestion], ref: str) -> LocatedQu
         option = "--run"
     else:
         option = "--gate" if len({each.question.id for each in waiting}) > 1 else "--node"
-    return stop(USAGE, f"Several questions are waiting in session {ref}. Name one with {option}.")
+    stop(USAGE, f"Several questions are waiting in session {ref}. Name one with {option}.")
 
 
 def _answer(question: WaitingQuestion, option: str | None) -> str:

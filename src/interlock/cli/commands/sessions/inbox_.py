@@ -25,7 +25,6 @@ from interlock.cli.screen import (
     width,
 )
 from interlock.core.principals import LOCAL
-from interlock.core.run.keys import rounds_in
 from interlock.ledger.decisions.inbox import (
     QuestionOption,
     WaitingQuestion,
@@ -115,7 +114,7 @@ def show_question(
     say(paint(fit(f"{question.ref}  {line_of(question.title)}", width()), "strong"))
     where = f", {question.run_id}, node {question.node}" if among_others else ""
     say(paint(f"{INDENT}{question.id}{where}, {age(question.since)}", "quiet"))
-    if rounds_in(question.key):  # in a loop the name says which round and item is meant
+    if question.key != question.id:  # in a loop the name says which round and item is meant
         say(paragraph(line_of(question.name), INDENT))
     say(paragraph(question.message, INDENT))
     widest = max((len(option.id) for option in question.options), default=0)

@@ -40,7 +40,7 @@ BROKEN = (
     "checkpoints",
     "requirements",
     "run_checks",
-    "loops",
+    "paths/loops",
     "paths/exits",
     "paths/jumps",
     "paths/transitions",

@@ -15,7 +15,7 @@ from interlock.core.engine.acknowledge import accept, complete, input_required, 
 from interlock.core.engine.decisions import asked_how, reports, undecided_gap
 from interlock.core.engine.draft import Draft
 from interlock.core.engine.gates import FoundGate, found_at, loops_around, round_of
-from interlock.core.engine.loops import ended_loop, goes_by
+from interlock.core.engine.paths.loops import ended_loop, goes_by
 from interlock.core.engine.requirements import NOTHING_LACKS, Verdict, examine
 from interlock.core.engine.settle import consequences, next_event
 from interlock.core.run import events as e

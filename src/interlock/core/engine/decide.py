@@ -23,7 +23,7 @@ from interlock.core.engine.claims import gate_open
 from interlock.core.engine.draft import Draft
 from interlock.core.engine.evolve import evolve, evolved
 from interlock.core.engine.gates import find_gate, loops_around, question_shown
-from interlock.core.engine.loops import again, begun, extent_of, items_of
+from interlock.core.engine.paths.loops import again, begun, extent_of, items_of
 from interlock.core.engine.paths.transitions import enter
 from interlock.core.engine.run_checks import check_gap, check_refusal, checks_shown, failed_check
 from interlock.core.engine.settle import asked_for_again, awaited, due_roots, entered, settle

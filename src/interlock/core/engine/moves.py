@@ -18,8 +18,8 @@ from interlock.core.engine.acknowledge import without_input
 from interlock.core.engine.decisions import waits_for_user
 from interlock.core.engine.draft import Draft
 from interlock.core.engine.gates import question_of
-from interlock.core.engine.loops import goes_by
 from interlock.core.engine.paths.exits import deciding_variables, exits
+from interlock.core.engine.paths.loops import goes_by
 from interlock.core.engine.requirements import Submission, examine
 from interlock.core.engine.settle import lacks_unset, settle
 from interlock.core.run.commands import Decision, Terms

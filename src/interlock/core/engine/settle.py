@@ -35,7 +35,6 @@ from interlock.core.engine.gates import (
     question_of,
     question_shown,
 )
-from interlock.core.engine.loops import enter_loop, repeat_loop
 from interlock.core.engine.paths.exits import (
     ChosenExit,
     chosen_exit,
@@ -45,6 +44,7 @@ from interlock.core.engine.paths.exits import (
     unset_before,
 )
 from interlock.core.engine.paths.jumps import gone_back_before, left_unanswered
+from interlock.core.engine.paths.loops import enter_loop, repeat_loop
 from interlock.core.engine.requirements import asked_inputs
 from interlock.core.run import events as e
 from interlock.core.run.keys import rounds_in

@@ -12,7 +12,7 @@ from msgspec import UNSET, Struct, UnsetType
 from interlock.core.definition.program import Plan
 from interlock.core.definition.prompts import interpolate, text_of
 from interlock.core.definition.workflow import Loop, Workflow, walk
-from interlock.core.engine.loops import rounds
+from interlock.core.engine.paths.loops import rounds
 from interlock.core.run.state import Replies, RunState
 from interlock.core.values import Json, Variables, cut
 from interlock.ledger.runs.recap import Recap, recap, session_notes

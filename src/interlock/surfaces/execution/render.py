@@ -13,7 +13,7 @@ from interlock.core.definition.prompts import gate_prompt, interpolate, question
 from interlock.core.definition.workflow import TERMINAL, Gate, Step
 from interlock.core.engine.decisions import AskedThrough, example_decision
 from interlock.core.engine.gates import question_of
-from interlock.core.engine.loops import rounds
+from interlock.core.engine.paths.loops import rounds
 from interlock.core.engine.requirements import Asking, asking_of
 from interlock.core.run.notices import GAP_CLOSED, USERS_GAPS
 from interlock.core.run.outcomes import (

@@ -15,8 +15,8 @@ from interlock.core.definition.prompts import effect_text, interpolate, step_pro
 from interlock.core.definition.workflow import Activity, Loop, Step, Workflow, walk
 from interlock.core.engine.decisions import AskedThrough
 from interlock.core.engine.gates import question_of
-from interlock.core.engine.loops import rounds
 from interlock.core.engine.moves import Decisions, Move, moves
+from interlock.core.engine.paths.loops import rounds
 from interlock.core.engine.requirements import Asking, asking_of
 from interlock.core.run.commands import Terms
 from interlock.core.run.notices import GAP_CLOSED, USERS_GAPS

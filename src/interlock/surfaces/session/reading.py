@@ -8,8 +8,8 @@ from msgspec.structs import replace
 
 from interlock.core.definition.prompts import filled, filling
 from interlock.core.engine.gates import ruled_out
-from interlock.core.engine.loops import rounds
 from interlock.core.engine.paths.exits import exits
+from interlock.core.engine.paths.loops import rounds
 from interlock.core.hashing import digest_of
 from interlock.ledger.runs.shared_sessions import Calling
 from interlock.surfaces.call import Call, Outcome

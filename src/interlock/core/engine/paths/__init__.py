@@ -1,1 +1,1 @@
-"""Where an activity can be left to: its exits, jumps past them, and the calls that take one."""
+"""The paths of a run: rounds of loops, exits of activities, jumps past them, and the calls that take one."""

@@ -8,8 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from interlock.authoring.library import BUNDLED, Library, Loaded
-from interlock.surfaces.shared.documents import Documents
-from interlock.surfaces.shared.marked_texts import for_surface
+from interlock.surfaces.shared.documents import Documents, for_surface
 from support.harness import STATEFUL, Bench, compile_cache
 
 READERS = ("session", "gated", "navigation")

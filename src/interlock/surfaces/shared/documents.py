@@ -2,12 +2,17 @@
 
 A skill is the workflow's own, else that of the `meta` of its source, else that of the bundled `meta`; a
 reference `workflow/NN` names its owner. What a run is pinned to comes before what the library holds today.
+
+In texts that come with the product a list entry, an entry of a mapping or a line of Markdown may begin with
+the names of surfaces, as in `session and gated: …`; other surfaces do not read it. In other texts such a
+beginning may mean anything, and stays.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import cache
+import re
+from collections.abc import Callable, Mapping
+from functools import cache, lru_cache
 
 from msgspec import Struct
 
@@ -15,9 +20,13 @@ from interlock.authoring.compile.ids import DOTLESS, NAMESPACED
 from interlock.authoring.diagnostics.diagnostic import Diagnostic
 from interlock.authoring.library import BUNDLED, Library, Loaded
 from interlock.core.definition.workflow import Activity, Document, DocumentKind, Workflow
-from interlock.surfaces.shared.marked_texts import for_surface
+from interlock.core.values import MISSING, Json, Missing
 
 META = "meta"
+WHOLE = ("when", "cause")  # a tool or an error of another surface is left out whole
+_NAMES = r"(?:execution|session|gated|navigation|lookup)"
+_MARK = re.compile(rf"({_NAMES}(?:(?:, | and ){_NAMES})*): ", re.IGNORECASE)
+_LINE = re.compile(rf"(\s*(?:- |\d+\. )){_MARK.pattern}(.*)", re.IGNORECASE | re.DOTALL)
 
 
 class FoundDocument(Struct, frozen=True):
@@ -118,3 +127,41 @@ def _matches(document: Document, ref: str) -> bool:
     numbers = name.isascii() and name.isdigit() and known.isascii() and known.isdigit()
     same_number = numbers and int(name) == int(known)
     return same_number or name in (known, document.id)
+
+
+@lru_cache(maxsize=64)
+def for_surface(text: str, surface: str, *, is_toon: bool) -> str:
+    """Return a text without what is marked for other surfaces."""
+    if not is_toon:
+        return "".join(_line(line, surface) for line in text.splitlines(keepends=True))
+    import toon_format
+
+    from interlock.surfaces.shared.workflow_shapes import as_toon
+
+    kept = _kept(toon_format.decode(text, strict=False), surface)
+    return f"{as_toon(kept)}\n" if isinstance(kept, Mapping) else text
+
+
+def _line(line: str, surface: str) -> str:
+    marked = _LINE.match(line)
+    if marked is None:
+        return line
+    return f"{marked[1]}{marked[3]}" if surface in marked[2].lower() else ""
+
+
+def _kept(value: Json, surface: str) -> Json | Missing:
+    match value:
+        case str():
+            marked = _MARK.match(value)
+            if marked is None:
+                return value
+            return value[marked.end() :] if surface in marked[1].lower() else MISSING
+        case list() | tuple():
+            return [kept for member in value if not isinstance(kept := _kept(member, surface), Missing)]
+        case Mapping():
+            members = {name: _kept(member, surface) for name, member in value.items()}
+            if any(isinstance(members.get(name), Missing) for name in WHOLE):
+                return MISSING
+            return {name: kept for name, kept in members.items() if not isinstance(kept, Missing)}
+        case _:
+            return value

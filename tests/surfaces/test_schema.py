@@ -10,7 +10,7 @@ from hypothesis import event, given
 from hypothesis import strategies as st
 from msgspec import Meta, Struct
 
-from interlock.surfaces.input_schema import input_schema
+from interlock.surfaces.parameters import input_schema
 
 
 class Entry(Struct, forbid_unknown_fields=True):

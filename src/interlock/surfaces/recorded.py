@@ -12,7 +12,7 @@ from interlock.ledger.decoders import LazyDecoder
 from interlock.ledger.repeatable import Repeatable, Replayed, start_key
 from interlock.ledger.runs.positions import Positions
 from interlock.surfaces.call import Reply
-from interlock.surfaces.strict_params import Params
+from interlock.surfaces.parameters import Params
 
 STARTED_BEFORE = (
     "This requestId was used before, with other arguments: what follows is the answer to that start, and "

@@ -16,6 +16,7 @@ from msgspec.structs import replace
 
 from interlock.core.values import Json
 from interlock.surfaces.call import Call, Client, Outcome, PromptTexts, Refused, RpcError
+from interlock.surfaces.parameters import input_schema
 
 if TYPE_CHECKING:
     from interlock.surfaces.prompts import Prompts
@@ -52,8 +53,6 @@ class Tool(Struct, frozen=True):
         """Return the JSON Schema of the arguments, derived from `params` on demand."""
         if self.input_schema is not None:
             return self.input_schema
-        from interlock.surfaces.input_schema import input_schema
-
         return input_schema(self.params)
 
     @property

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from msgspec import Meta
 
 from interlock.core.values import Json
-from interlock.surfaces.strict_params import ASK_AGAIN, Params, Reason, RequestId
+from interlock.surfaces.parameters import ASK_AGAIN, Params, Reason, RequestId
 
 Context = Annotated[
     dict[str, Json],

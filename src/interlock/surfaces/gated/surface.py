@@ -40,6 +40,7 @@ from interlock.surfaces.gated.errors import next_action, words
 from interlock.surfaces.gated.instructions import INSTRUCTIONS, PROMPTS
 from interlock.surfaces.gated.reading import GatedReading
 from interlock.surfaces.ledger_surface import LedgerSurface
+from interlock.surfaces.parameters import NoParams
 from interlock.surfaces.recorded import repeatable
 from interlock.surfaces.refusals import sentence
 from interlock.surfaces.shared import session_params as shared
@@ -57,7 +58,6 @@ from interlock.surfaces.shared.session_tools import (
 )
 from interlock.surfaces.shared.workflow_filter import NO_MATCH, ListWorkflows, found_workflows
 from interlock.surfaces.shared.workflow_shapes import REPORT_STEPS, activity_shape, gate_shape, wants_reports
-from interlock.surfaces.strict_params import NoParams
 from interlock.surfaces.tool import Tool, tool, tools_of
 
 TAKE_UP = "Call start_session with the workflow_id and the session_token of the candidate that is meant."

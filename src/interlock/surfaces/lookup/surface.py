@@ -11,7 +11,7 @@ from interlock.surfaces.call import Call, Outcome
 from interlock.surfaces.lookup import errors
 from interlock.surfaces.lookup.documented import GET, LIST, NEXT, PROMPTS, VALIDATE, VALIDATE_JSON, documented
 from interlock.surfaces.lookup.params import Get, Next, Validate, ValidateJson, details
-from interlock.surfaces.strict_params import NoParams
+from interlock.surfaces.parameters import NoParams
 from interlock.surfaces.tool import Profile, Surface, Tool, tools_of
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from typing import Annotated, Literal
 from msgspec import Meta
 
 from interlock.core.values import Json
-from interlock.surfaces.strict_params import ASK_AGAIN, Find, Params, RequestId
+from interlock.surfaces.parameters import ASK_AGAIN, Find, Params, RequestId
 
 WorkflowId = str
 State = Annotated[str, Meta(description="Of the last response, whole")]

@@ -17,10 +17,10 @@ from interlock.surfaces.call import Call, Outcome, Refused
 from interlock.surfaces.navigation import params as p
 from interlock.surfaces.navigation.errors import not_found, not_loaded
 from interlock.surfaces.navigation.render import body_reply
+from interlock.surfaces.parameters import NoParams
 from interlock.surfaces.shared.documents import META
 from interlock.surfaces.shared.workflow_filter import NO_MATCH, ListWorkflows, found_workflows, shadowed_among
 from interlock.surfaces.shared.workflow_shapes import activity_shape, gate_shape, workflow_shape
-from interlock.surfaces.strict_params import NoParams
 from interlock.surfaces.tool import tool
 
 MOST_ERRORS = 20

@@ -13,8 +13,8 @@ from interlock.surfaces.call import Call, Outcome, Reply
 from interlock.surfaces.navigation import params as p
 from interlock.surfaces.navigation.errors import not_found, not_loaded
 from interlock.surfaces.navigation.render import body_reply
+from interlock.surfaces.parameters import NoParams
 from interlock.surfaces.shared.documents import META, Documents
-from interlock.surfaces.strict_params import NoParams
 from interlock.surfaces.tool import tool
 
 

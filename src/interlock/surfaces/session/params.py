@@ -6,8 +6,8 @@ from typing import Annotated
 
 from msgspec import Meta
 
+from interlock.surfaces.parameters import Find, Params, RequestId
 from interlock.surfaces.shared.session_params import Agent, Full, Note, Reask, StepManifest, Variables
-from interlock.surfaces.strict_params import Find, Params, RequestId
 
 Handle = Annotated[str, Meta(description="From yield_checkpoint; or send session_token")]
 

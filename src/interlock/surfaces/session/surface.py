@@ -19,6 +19,7 @@ from interlock.ledger.runs.shared_sessions import Calling, session_token
 from interlock.surfaces.briefs import brief_fields
 from interlock.surfaces.call import Call, Elicit, Outcome, Reply, Wait
 from interlock.surfaces.ledger_surface import LedgerSurface
+from interlock.surfaces.parameters import NoParams
 from interlock.surfaces.recorded import repeatable
 from interlock.surfaces.session import params as p
 from interlock.surfaces.session.checkpoints import Checkpoints
@@ -33,7 +34,6 @@ from interlock.surfaces.shared.session_errors import completed
 from interlock.surfaces.shared.session_tools import RECOVERED, SERVER, NotEntered, SessionTools
 from interlock.surfaces.shared.workflow_filter import NO_MATCH, ListWorkflows, found_workflows, shadowed_among
 from interlock.surfaces.shared.workflow_shapes import as_toon
-from interlock.surfaces.strict_params import NoParams
 from interlock.surfaces.tool import Tool, tool, tools_of
 
 TAKE_UP = "Call start_session with your agent_id and the session_token of the candidate that is meant."

@@ -7,7 +7,7 @@ from typing import Annotated
 from msgspec import Meta, Struct
 
 from interlock.core.values import Json
-from interlock.surfaces.strict_params import ASK_AGAIN, Params, Reason
+from interlock.surfaces.parameters import ASK_AGAIN, Params, Reason
 
 Variables = Annotated[
     dict[str, Json],

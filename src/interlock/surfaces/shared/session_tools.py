@@ -36,6 +36,7 @@ from interlock.surfaces.arguments import InvalidArgument, check_context, correct
 from interlock.surfaces.briefs import brief_fields
 from interlock.surfaces.call import Call, Elicit, Outcome, Refused, Reply, Wait
 from interlock.surfaces.elicitation import decided_with_user, terms_of
+from interlock.surfaces.parameters import NoParams
 from interlock.surfaces.recorded import body_of, live, replayed
 from interlock.surfaces.refusals import sentence
 from interlock.surfaces.shared import session_params as p
@@ -46,7 +47,6 @@ from interlock.surfaces.shared.reading_call import ReadingCall, status_of
 from interlock.surfaces.shared.replies import failure, json_reply, with_warning
 from interlock.surfaces.shared.resolutions import Answering
 from interlock.surfaces.shared.trace_json import trace_segments_json, whole_trace_json
-from interlock.surfaces.strict_params import NoParams
 from interlock.surfaces.tool import Tool, tool
 
 SERVER = "interlock"

@@ -9,7 +9,7 @@ from msgspec import Meta
 
 from interlock.authoring.sources.listing import Listed, Shadowed
 from interlock.ledger.queries.search import words_of
-from interlock.surfaces.strict_params import Params
+from interlock.surfaces.parameters import Params
 
 SOME_WORDS = 4
 NO_MATCH = "No workflow matches. Call list_workflows with fewer words, or without arguments for all of them."

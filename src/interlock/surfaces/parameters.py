@@ -1,20 +1,42 @@
-"""The JSON Schema of a tool's arguments, derived from its Struct so that the two cannot disagree.
+"""What the parameters of all tools share, and the JSON Schema that is derived from them.
 
-A model reads every byte of it in every chat, so nothing is kept that does not help to fill it in.
+A model reads every byte of a schema in every chat, so nothing is kept that does not help to fill it in.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Annotated, Any, TypeAlias
 
 import msgspec
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 Schema = dict[str, Any]
 
+RequestId: TypeAlias = Annotated[
+    str,
+    Meta(
+        max_length=128,
+        description="Your id for this start: the same call again returns the same answer.",
+    ),
+]
+Find: TypeAlias = Annotated[
+    str,
+    Meta(max_length=256, description="Instead: words about earlier work, or its id"),
+]
+Reason: TypeAlias = Annotated[str, Meta(min_length=1, max_length=2048)]
+ASK_AGAIN = "New values of what a question shows; it is asked again"
+
 _REFERENCE = "#/$defs/"
 _NULL = {"type": "null"}
+
+
+class Params(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """The base of all parameters: an unknown name is refused, not ignored."""
+
+
+class NoParams(Params, frozen=True):
+    """The parameters of a tool that takes none."""
 
 
 def input_schema(params: type[Struct]) -> Schema:

@@ -44,7 +44,7 @@ from tools.search.workflows import STARTER
 NOW = 1_000_000
 LATER = 2_000_000  # after the time of every non-blocking gate
 MOST_TIMES = 20  # that one call is decided again, with forms answered or checks run
-FILES = tuple(f"sha256:{name}" for name in ("sound", "edited", "broken"))  # digests; checks fail on the last
+FILES = SOUND, EDITED, BROKEN = "sha256:sound", "sha256:edited", "sha256:broken"  # digests of the project
 
 Surface = Literal["execution", "session", "gated", "navigation"]
 Form: TypeAlias = Literal["", "first", "last", "declined"]  # how the forms of a call are answered
@@ -82,21 +82,25 @@ class Position:
     decisions: Mapping[str, Decision] = field(default_factory=dict)
     kept: Mapping[str, Json] = field(default_factory=dict)
     audit: Audit = field(default_factory=Audit)  # the guard's, which the same events lead to
-    files: str = FILES[0]
+    files: str = SOUND
 
     @cached_property
     def decided_from(self) -> bytes:
         """All that an outcome depends on but the workflow and the command."""
-        return _packed((self.state, self.audit, self.files))
+        return _packed((self.state, self.audit))
 
 
 @dataclass(frozen=True)
 class Sent:
-    """What came of a command: the position then, the events, and the refusal or the blockers."""
+    """What came of a command: the position then, the events, and the refusal or the blockers.
+
+    `read_files` says that a check was asked for: with other files something else may come of it.
+    """
 
     position: Position
     recorded: Sequence[Event] = ()
     refused: str = ""
+    read_files: bool = False
 
     @property
     def told(self) -> Hashable:
@@ -142,25 +146,27 @@ class Engine:
         """Say whether the user is asked first, where the client can show a form."""
         if not isinstance(command, Answerable):
             return False
-        return isinstance(self._decided(position, _by_form(command)), Ask)
+        outcome, _ = self._decided(position, _by_form(command))
+        return isinstance(outcome, Ask)
 
     def send(self, position: Position, command: Command, form: Form = "") -> Sent:
         """Decide a command as a surface does; what a refused one keeps is recorded."""
-        outcome = self._outcome(position, command, form)
+        outcome, read_files = self._outcome(position, command, form)
         if isinstance(outcome, Refusal):
-            return self._refused(position, outcome)
+            return self._refused(position, outcome, read_files=read_files)
         if outcome.blockers:
             kept = self._kept({**position.kept, **getattr(command, "variables", {})}, position.state)
             declines = [event for event in outcome.events if isinstance(event, QuestionDeclined)]
             left = _without_used(position.decisions, outcome.events)
             audit = learned(position.audit, declines)
             after = Position(evolved(position.state, declines), left, kept, audit, position.files)
-            return Sent(after, outcome.events, str(outcome.blockers[0].code))
-        return Sent(self._reached(position, outcome.state, outcome.events), outcome.events)
+            return Sent(after, outcome.events, str(outcome.blockers[0].code), read_files)
+        assert outcome.audit is not None
+        after = self._reached(position, outcome.state, outcome.audit)
+        return Sent(after, outcome.events, read_files=read_files)
 
-    def _reached(self, position: Position, state: RunState, events: Sequence[Event]) -> Position:
+    def _reached(self, position: Position, state: RunState, audit: Audit) -> Position:
         """Return the node that events lead to, with the decision that approvers have come to there."""
-        audit = learned(position.audit, events)
         return Position(state, approved(self.plan, state), audit=audit, files=position.files)
 
     def _kept(self, variables: Mapping[str, Json], state: RunState) -> dict[str, Json]:
@@ -168,25 +174,27 @@ class Engine:
         taken, _ = sound(self.plan, variables)
         return {name: value for name, value in taken.items() if state.variables.get(name) != value}
 
-    def _outcome(self, position: Position, command: Command, form: Form) -> Decided | Refusal:
-        """Decide a command, again with the answers where the user is asked first."""
+    def _outcome(self, position: Position, command: Command, form: Form) -> tuple[Decided | Refusal, bool]:
+        """Decide a command, again with the answers where the user is asked first; say if files were read."""
+        read_files = False
         if form:
             assert isinstance(command, Answerable)
             command = _by_form(command)
         for _ in range(MOST_TIMES):
-            outcome = self._decided(position, command)
+            outcome, has_read = self._decided(position, command)
+            read_files |= has_read
             if not isinstance(outcome, Ask):
-                return outcome
+                return outcome, read_files
             assert isinstance(command, Answerable)
             command = _with_forms(command, outcome.questions, form)
         raise AssertionError("a call asks for ever")
 
-    def _decided(self, position: Position, command: Command) -> Decided | Refusal | Ask:
-        """Decide a command, again with the results of the checks that it needs."""
-        for _ in range(MOST_TIMES):
+    def _decided(self, position: Position, command: Command) -> tuple[Decided | Refusal | Ask, bool]:
+        """Decide a command, again with the results of the checks that it needs; say if it needs any."""
+        for number in range(MOST_TIMES):
             outcome = self._decided_once(position, command)
             if not isinstance(outcome, RunChecks):
-                return outcome
+                return outcome, number > 0
             assert isinstance(command, Answerable)
             results = (_checked(due, position.files) for due in outcome.checks)
             command = msgspec.structs.replace(command, checked=(*command.checked, *results))
@@ -203,14 +211,14 @@ class Engine:
             outcome = self._known[asked] = decide(self.plan, position.state, command, position.audit)
         return outcome
 
-    def _refused(self, position: Position, refusal: Refusal) -> Sent:
+    def _refused(self, position: Position, refusal: Refusal, *, read_files: bool) -> Sent:
         """Return what is kept of a refused call; execution keeps blocked attempts only."""
-        state = evolved(position.state, refusal.kept)
         is_kept = self.setting.surface != "execution" and not position.state.finished
-        if not is_kept or state == position.state:
-            return Sent(position, refused=_why(refusal))
-        after = self._reached(position, state, refusal.kept)
-        return Sent(after, refusal.kept, str(refusal.code))
+        state = evolved(position.state, refusal.kept) if is_kept and refusal.kept else position.state
+        if state == position.state:
+            return Sent(position, refused=_why(refusal), read_files=read_files)
+        after = self._reached(position, state, learned(position.audit, refusal.kept))
+        return Sent(after, refusal.kept, str(refusal.code), read_files)
 
     def awaited(self, position: Position) -> Awaited:
         """Return what the run waits for."""
@@ -244,7 +252,7 @@ def _checked(due: DueCheck, files: str) -> CheckResult:
     """Run a check on the project's files, unless an earlier result is still valid for them."""
     if due.again and due.valid_for == files:
         return CheckResult(due, None)
-    passed = files != FILES[-1]
+    passed = files != BROKEN
     ran = CheckRan(
         due.key,
         due.check.id,

@@ -12,6 +12,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from msgspec.structs import replace
@@ -89,10 +90,10 @@ def alphabets(data: WorkflowData, setting: Setting) -> tuple[Alphabet, ...]:
 class Alphabet:
     """What can be sent to the runs of one workflow on one surface."""
 
-    def __init__(self, data: WorkflowData, engine: Engine) -> None:
+    def __init__(self, data: WorkflowData, engine: Engine, *, writes: bool = True) -> None:
         self.data = data
         self.engine = engine
-        self.deltas = [{}, *deltas(data)]
+        self.deltas = [{}, *(deltas(data) if writes else ())]
         self.taken = list(_taken(engine.plan, self.deltas))
         self.has_checks = any(isinstance(item, StepData) and item.checked for item in data.items())
         self.has_forms = engine.setting.terms.asks_by_form
@@ -101,6 +102,17 @@ class Alphabet:
             for activity in data.activities
             if any(isinstance(item, GateData) and item.waits_ms for item in flat(activity.items))
         }
+
+    @cached_property
+    def without_writes(self) -> Alphabet:
+        """The same without the commands that bring variables."""
+        return Alphabet(self.data, self.engine, writes=False)
+
+    def edits(self, position: Position) -> Iterator[Move]:
+        """Yield the edits of the files that are checked, once a run has begun; they are no commands."""
+        for files in FILES if self.has_checks and position.state != RunState() else ():
+            if files != position.files:
+                yield Move(f"edit: {files}", position=dataclasses.replace(position, files=files))
 
     def moves(self, position: Position) -> Iterator[Move]:
         """Yield every move at a position, the user's first; where a gate waits for a time, later ones too."""
@@ -113,9 +125,6 @@ class Alphabet:
             yield from self._starts()
             return
         yield from self._user_moves(position)
-        for files in FILES if self.has_checks else ():
-            if files != position.files:
-                yield Move(f"edit: {files}", position=dataclasses.replace(position, files=files))
         has_timer = position.state.activity in self.timed
         for move in self._agent_moves(position):
             yield move
@@ -305,17 +314,14 @@ class Alphabet:
         answer = c.ResolveCheckpoint(
             setting.policy, NOW, setting.terms, "agent", gate, decisions=position.decisions
         )
+        digests = [it.digest for it in self.engine.questions(position) if it.id == gate]
         for number, option in enumerate(found.gate.options if found else ()):
             chosen = replace(answer, option=option.id)
             for words, claimed in manifests if setting.surface == "gated" else [("", ())]:
                 for delta in self._brought(position, is_first=not number and not words):
                     label = f"respond_checkpoint {gate} {option.id}{words}{_with(delta)}"
                     yield Move(label, replace(chosen, variables=delta, claims=claimed))
-            forged = {
-                question.digest: c.Decision(option.id, "elicitation")
-                for question in self.engine.questions(position)
-                if question.id == gate
-            }
+            forged = {digest: c.Decision(option.id, "elicitation") for digest in digests}
             if forged:
                 label = f"agent answers its own form of {gate} with {option.id}"
                 # what a person has recorded is stronger than a form

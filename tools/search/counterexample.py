@@ -53,7 +53,11 @@ def play(
     surfaces, oracle = alphabets(found.data, found.setting), Oracle(found.data)
     position, seen = Position(RunState()), Seen()
     for wanted in moves:
-        listed = ((alphabet.engine, move) for alphabet in surfaces for move in alphabet.moves(position))
+        listed = (
+            (alphabet.engine, move)
+            for alphabet in surfaces
+            for move in (*alphabet.edits(position), *alphabet.moves(position))
+        )
         engine, move = next(((it, move) for it, move in listed if move.label == wanted.label), (None, None))
         if engine is None or move is None:
             return

@@ -16,8 +16,8 @@ from time import perf_counter
 
 from interlock.core.run.preferences import DECISIONS, ENFORCEMENT, PRESETS
 from interlock.core.run.state import RunState
-from tools.search.adapter import Engine, Position, Sent, Setting, Surface
-from tools.search.alphabet import Move, alphabets
+from tools.search.adapter import EDITED, Engine, Position, Sent, Setting, Surface
+from tools.search.alphabet import Alphabet, Move, alphabets
 from tools.search.oracle import ASKED, STRENGTH, USER, Oracle, Violation
 from tools.search.quotient import Quotient
 from tools.search.seen import Seen
@@ -178,18 +178,18 @@ def explore(
     while len(frontier) and len(frontier.found) < most and perf_counter() < until:
         if figures.violations[rule]:
             break
-        node, results = frontier.pop(), set[Hashable]()
-        moves = ((alphabet.engine, move) for alphabet in surfaces for move in alphabet.moves(node.position))
-        for engine, move in moves:
-            if move.writes and node.writes == writes:
-                continue
-            reached, wrong = _after(engine, oracle, node, move, results)
-            figures.commands += 1
-            for violation in wrong:
-                figures.violations[violation.rule] += 1
-                figures.note(Found(data, setting, violation, reached.story()))
-            if reached is not node and frontier.add(reached) and reached.depth < depth and not wrong:
-                frontier.push(reached)
+        node = frontier.pop()
+        origins, results = list(_origins(surfaces[0], node)), set[Hashable]()
+        for engine, move in _moves(surfaces, node, writes):
+            for reached, wrong in _after(engine, oracle, origins, move, results):
+                figures.commands += 1
+                if reached is None:
+                    continue
+                for violation in wrong:
+                    figures.violations[violation.rule] += 1
+                    figures.note(Found(data, setting, violation, reached.story()))
+                if frontier.add(reached) and reached.depth < depth and not wrong:
+                    frontier.push(reached)
     states = len(frontier.found)
     figures.runs += 1
     figures.whole += not len(frontier)
@@ -201,26 +201,73 @@ def explore(
     return not len(frontier)
 
 
-def _after(
-    engine: Engine, oracle: Oracle, node: Node, move: Move, results: set[Hashable]
-) -> tuple[Node, Sequence[Violation]]:
-    """Return where a move leads, and what is wrong with it.
+def _origins(alphabet: Alphabet, node: Node) -> Iterator[Node]:
+    """Yield a node, and the node after each edit of the files, which is no step.
 
-    It is the node itself if nothing came of the move, or what came of another, whose `results` are known:
-    the same events lead to the same state, and to the same verdict.
+    Before a check has run nothing tells sound files from edited ones that are sound: they are left out.
+    """
+    yield node
+    for edit in alphabet.edits(node.position):
+        assert edit.position is not None
+        if node.seen.checked or edit.position.files != EDITED:
+            yield Node(edit.position, node.seen, node.depth, node.writes, node, edit)
+
+
+def _moves(surfaces: Sequence[Alphabet], node: Node, writes: int) -> Iterator[tuple[Engine, Move]]:
+    """Yield what can be sent at a node, with variables as often as a run may bring them."""
+    for alphabet in surfaces:
+        listed = alphabet if node.writes < writes else alphabet.without_writes
+        yield from ((alphabet.engine, move) for move in listed.moves(node.position))
+
+
+def _after(
+    engine: Engine, oracle: Oracle, origins: Sequence[Node], move: Move, results: set[Hashable]
+) -> Iterator[tuple[Node | None, Sequence[Violation]]]:
+    """Yield where a move leads from a node and after each edit of its files, and what is wrong with it.
+
+    What has not read the files is decided once: after an edit the same events lead to the same node, but
+    may be wrong.
     """
     if move.command is None:
         assert move.position is not None
-        return Node(move.position, node.seen, node.depth, node.writes, node, move), ()
-    sent = engine.send(node.position, move.command, move.form)
-    result = (sent.told, move.by_user, move.writes)
+        node = origins[0]
+        yield Node(move.position, node.seen, node.depth, node.writes, node, move), ()
+        return
+    sent: Sent | None = None
+    for origin in origins:
+        if sent is None or sent.read_files:
+            sent = engine.send(origin.position, move.command, move.form)
+            reached, wrong = _judged(oracle, origin, move, sent, results)
+            yield reached, wrong
+            if reached is None and not sent.read_files:
+                return
+        else:
+            reached, wrong = _read(oracle, origin, move, sent)
+            yield reached if wrong else None, wrong
+
+
+def _judged(
+    oracle: Oracle, node: Node, move: Move, sent: Sent, results: set[Hashable]
+) -> tuple[Node | None, Sequence[Violation]]:
+    """Return where a move has led, and what is wrong with it.
+
+    It is None if nothing came of the move, or what came of another, whose `results` are known: the same
+    events lead to the same state, and to the same verdict.
+    """
+    is_idle = not sent.recorded and sent.position == node.position
+    if is_idle and not sent.refused.startswith(GUARD_REFUSED):
+        return None, ()
+    result = (sent.told, move.by_user, move.writes, node.position.files if sent.read_files else "")
     if result in results:
-        return node, ()
+        return None, ()
     results.add(result)
     if wrong := beside_the_log(node.position, move, sent):
         return Node(node.position, node.seen, node.depth, node.writes, node, move), wrong
-    if not sent.recorded and sent.position == node.position:
-        return node, ()
+    return _read(oracle, node, move, sent)
+
+
+def _read(oracle: Oracle, node: Node, move: Move, sent: Sent) -> tuple[Node, Sequence[Violation]]:
+    """Let the oracle read what was recorded."""
     seen, violations = oracle.read(node.seen, sent.events, node.position.files)
     depth, writes = node.depth + (not move.by_user), node.writes + move.writes
     return Node(sent.position, seen, depth, writes, node, move), violations

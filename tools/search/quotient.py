@@ -47,7 +47,7 @@ class Quotient:
             gaps=Gaps(),
         )
         gaps = _kinds_of_gaps(state.gaps)
-        return _packed((reduced, gaps, decisions, dict(position.kept), position.files)), self._learned(seen)
+        return _packed((reduced, gaps, decisions, dict(position.kept))), self._learned(seen)
 
     def _visit(self, visit: Visit) -> Visit:
         """Which option of a plain gate was chosen decides nothing."""

@@ -18,6 +18,8 @@ SAMPLE = [
     ("one", "away+nested"),
     ("one", "approvers+contract"),
     ("two", "conditional+value"),
+    ("one", "setter+confirm"),
+    ("two", "optional-setter+waiting"),
 ]
 SETTINGS = [
     *MAIN,

@@ -2,6 +2,9 @@
 
     python -m tools.search [--seed N] [--seconds 120] [--processes 2] [--most 1000] [--whole]
 
+A whole search that was stopped goes on, while the sources stay the same: each workflow that was searched
+whole is kept in `build`.
+
 The exit code is 1 if a violation was found, or an honest agent did not come to the end.
 """
 

@@ -5,19 +5,22 @@ Positions that took few commands and few writes of variables come first.
 
 from __future__ import annotations
 
+import gc
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
 from heapq import heappop, heappush
 from itertools import islice
 from random import Random
 from time import perf_counter
+from typing import Any
 
 from interlock.core.run.preferences import DECISIONS, ENFORCEMENT, PRESETS
 from interlock.core.run.state import RunState
 from tools.search.adapter import EDITED, Engine, Position, Sent, Setting, Surface
 from tools.search.alphabet import Alphabet, Move, alphabets
+from tools.search.kept import Kept
 from tools.search.oracle import ASKED, STRENGTH, USER, Oracle, Violation
 from tools.search.quotient import Quotient
 from tools.search.seen import Seen
@@ -29,6 +32,8 @@ GUARD_REFUSED = "GUARD_REFUSED"
 MOST = 1000  # states of one workflow under one setting
 WHOLE = 100_000  # the same where it is searched to its end; far more than any has
 STRIDE = 37  # between the other settings of successive workflows, so that few of them mix all terms
+COUNTS = ("workflows", "runs", "whole", "small", "states", "commands", "ended")
+COUNTERS = ("violations", "judged", "kinds", "settings")
 SMALL = frozenset(data.name for data in two_items() if is_held_up(data))
 
 
@@ -74,6 +79,7 @@ class Figures:
     states: int = 0
     commands: int = 0
     ended: int = 0
+    kept: int = 0
     seconds: float = 0.0
     violations: Counter[str] = field(default_factory=Counter)
     judged: Counter[str] = field(default_factory=Counter)
@@ -83,15 +89,22 @@ class Figures:
 
     def add(self, other: Figures) -> None:
         """Take in the figures of another part of the search."""
-        for name in ("workflows", "runs", "whole", "small", "states", "commands", "ended"):
-            setattr(self, name, getattr(self, name) + getattr(other, name))
+        self.take(other.plain())
+        self.kept += other.kept
         self.seconds = max(self.seconds, other.seconds)
-        self.violations += other.violations
-        self.judged += other.judged
-        self.kinds += other.kinds
-        self.settings += other.settings
         for found in other.first.values():
             self.note(found)
+
+    def plain(self) -> dict[str, Any]:
+        """Return what was counted."""
+        return {name: getattr(self, name) for name in (*COUNTS, *COUNTERS)}
+
+    def take(self, counted: Mapping[str, Any]) -> None:
+        """Add what was counted elsewhere."""
+        for name in COUNTS:
+            setattr(self, name, getattr(self, name) + counted[name])
+        for name in COUNTERS:
+            getattr(self, name).update(counted[name])
 
     def note(self, found: Found) -> None:
         """Keep the shortest story of each rule on each surface."""
@@ -102,11 +115,14 @@ class Figures:
 
     def lines(self) -> Iterator[str]:
         """Tell the figures."""
-        rate = self.states / max(self.seconds, 0.001)
         yield (
             f"{self.workflows} workflows, {self.runs} searches ({self.whole} to their end), "
-            f"{self.states} states, {self.commands} commands, {self.ended} runs ended, {rate:.0f} states/s"
+            f"{self.states} states, {self.commands} commands, {self.ended} runs ended"
         )
+        if self.kept:
+            yield f"{self.kept} of the workflows were searched by a run that was stopped"
+        else:
+            yield f"{self.states / max(self.seconds, 0.001):.0f} states/s"
         if self.small:
             every = len(SMALL) * len(MAIN)
             yield f"two items: {self.small} of {every} searches to their end, with one write a run"
@@ -309,27 +325,47 @@ OTHERS = tuple(
 
 
 def search(
-    workflows: Iterable[WorkflowData], seconds: float, *, most: int = MOST, least: int = 0, whole: float = 0
+    workflows: Iterable[WorkflowData],
+    seconds: float,
+    *,
+    most: int = MOST,
+    least: int = 0,
+    whole: float = 0,
+    kept: Kept | None = None,
 ) -> Figures:
     """Search workflows one after the other until the time is over, and at least so many states.
 
     Each is searched on every surface under policy `user`, strict and guided, and under one other setting.
-    Those of two items are searched to their end, for `whole` seconds at most.
+    Those of two items are searched to their end, for `whole` seconds at most, unless that was `kept`.
     """
     began, figures = perf_counter(), Figures()
     for index, data in enumerate(workflows):
         is_whole = perf_counter() < began + whole and data.name in SMALL
+        if is_whole and kept is not None and data.name in kept.figures:
+            figures.take(kept.figures[data.name])
+            figures.kept += 1
+            continue
         end = began + (whole if is_whole else seconds) if figures.states >= least else float("inf")
-        for setting in MAIN:
-            if is_whole:
-                figures.small += explore(data, setting, figures, writes=1, most=WHOLE, until=end)
-            else:
-                explore(data, setting, figures, most=most, until=end)
-        explore(data, OTHERS[index * STRIDE % len(OTHERS)], figures, most=most, until=end)
-        figures.workflows += 1
+        found = _searched(data, OTHERS[index * STRIDE % len(OTHERS)], most, end, is_whole=is_whole)
+        figures.add(found)
         if perf_counter() >= end:
             break
+        if kept is not None and is_whole and not found.violations:
+            kept.keep(data.name, found.plain())
+        gc.collect()
     figures.seconds = perf_counter() - began
+    return figures
+
+
+def _searched(data: WorkflowData, other: Setting, most: int, end: float, *, is_whole: bool) -> Figures:
+    """Search a workflow under the main settings and another."""
+    figures = Figures(workflows=1)
+    for setting in MAIN:
+        if is_whole:
+            figures.small += explore(data, setting, figures, writes=1, most=WHOLE, until=end)
+        else:
+            explore(data, setting, figures, most=most, until=end)
+    explore(data, other, figures, most=most, until=end)
     return figures
 
 
@@ -359,5 +395,6 @@ def search_in_parallel(
 
 
 def _part(seed: int, seconds: float, part: int, parts: int, most: int, least: int, whole: float) -> Figures:
+    gc.disable()  # it finds next to nothing while a workflow is searched, and takes a sixth of the time
     shared = islice(all_workflows(seed), part, None, parts)
-    return search(shared, seconds, most=most, least=least, whole=whole)
+    return search(shared, seconds, most=most, least=least, whole=whole, kept=Kept() if whole else None)

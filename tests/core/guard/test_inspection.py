@@ -180,6 +180,26 @@ def test_what_never_stop_decides_needs_its_gap() -> None:
     assert found(story.plan, without(e.GapRecorded)(story.events)) == "I1"
 
 
+def test_what_an_agent_gives_for_a_step_in_never_stop_mode_needs_its_gap() -> None:
+    approved = {"kind": "wr.decision", "checkpointId": "spend", "optionId": "approve"}
+    spends = one_activity(replace(BUILD, user_input=(SPEND,)), DEPLOY)
+    story = given(spends, mode="never-stop").start().ack(approved)
+    assert only(story.events, e.GateResolved)[0].channel == "agent"
+    assert found(story.plan, story.events) is None
+    assert found(story.plan, without(e.GapRecorded)(story.events)) == "I1"
+
+
+def test_a_form_in_never_stop_mode_needs_its_gap_where_only_the_user_decides() -> None:
+    story, terms = given(one_activity(SHIP, DEPLOY), mode="never-stop"), Terms("user")
+    never_stop, variables = PRESETS["never-stop"], {"version": "1"}
+    story.when(StartRun(EXECUTION, story.now, "sha256:0", "test", never_stop, variables, terms))
+    form = {only(story.events, e.QuestionShown)[0].shown: Decision("yes", "elicitation")}
+    story.when(AcknowledgeStep(EXECUTION, story.now, terms, decisions=form))
+    assert only(story.events, e.GateResolved)[0].channel == "elicitation"
+    assert found(story.plan, story.events) is None
+    assert found(story.plan, without(e.GapRecorded)(story.events)) == "I1"
+
+
 def test_a_default_whose_time_ran_needs_no_gap_in_never_stop_mode_either() -> None:
     timed = Gate("go", "Go", "Go?", OPTIONS, default_option="no", auto_advance_ms=1000, blocking=False)
     story = given(one_activity(timed), SESSION, "never-stop").start()

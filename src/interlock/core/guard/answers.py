@@ -168,7 +168,8 @@ def _channel(hearing: Hearing, event: e.GateResolved) -> Verdict:
     """The channel is as strong as the terms want; the agent's not where the user declined or can be asked."""
     terms, channel = hearing.terms, event.channel
     if terms.never_stops:
-        if channel == "agent" and event.how != "given":
+        own: Strength = "user" if hearing.audit.terms.policy == "user" else "client"
+        if not is_at_least(channel, own):
             yield from hearing.needs_gap("needs_user_choice", event.key)
         return
     weakest: Strength = terms.decisions if terms.decisions in ("client", "user") else "agent"

@@ -91,11 +91,10 @@ def test_a7_a_run_of_another_surface_brings_the_answer_of_one_round_only(
     agent.walk("launch", "launch", "last", ">__terminal__")
     if asked == "gate":
         agent.reach("deploy", "main")
-        if surface == "session":  # a yield asks anew
-            assert agent.user_decides("deploy", option) == "Deploy to «staging»?"
         agent.use_decision("deploy", option)
         agent.respond("deploy", option)
         agent.walk("launch", "launch", "last", ">__terminal__")
+        assert [question.message for question in agent.waiting("deploy")] == ["Deploy to «PRODUCTION»?"]
     assert agent.has_done("launch")
     held(not agent.has_completed(), f"two rounds, and the user was asked {agent.seen}")
 

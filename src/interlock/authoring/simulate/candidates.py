@@ -29,6 +29,7 @@ OTHER = "another value"
 ITEM = "an item"
 SIMULATED: frozenset[Decides] = FLOW | {"set"}  # what the server sets decides later conditions
 OTHERS: Mapping[str | None, Json] = {"array": [ITEM], "object": {ITEM: OTHER}}
+ITEMS: Mapping[str | None, Json] = {**OTHERS, "number": 1, "boolean": True}
 
 
 class Trials:
@@ -85,7 +86,8 @@ class Trials:
         elements: list[Json] = [ITEM, *contained]
         for loop in loops:
             if loop.item_var and loop.item_var not in lists:
-                elements = self._values(loop.item_var, lists) or elements
+                typed = ITEMS.get(self._types.get(loop.item_var), ITEM)
+                elements = self._values(loop.item_var, lists) or [typed, *elements[1:]]
         yield elements[:1]
         yield []
         yield elements[:2] if len(elements) > 1 else elements * 2

@@ -100,6 +100,26 @@ def test_a7_a_run_of_another_surface_brings_the_answer_of_one_round_only(
 
 
 @on(*CLAIMING)
+def test_a7_an_answer_that_waits_serves_one_of_two_rounds_that_ask_in_the_same_words(
+    bench: Bench, surface: str
+) -> None:
+    each = {"type": "forEach", "items": "envs", "itemVar": "env", "maxIterations": 5}
+    body = [gate("deploy", "yes", "no", message="Deploy the next one?"), *steps("launch")]
+    bench.write(workflow({"type": "loop", "id": "each", "title": "Each", "loop": each, "body": body}))
+    begun = Attacker(bench, "execution", USER)
+    begun.start("test.flow", envs=["staging", "PRODUCTION"])
+    agent = Attacker(bench, surface, USER)
+    token = begun.tokens["stateToken"]
+    agent.call("start_session", workflow_id="test.flow", agent_id="agent", session_token=token)
+    agent.user_decides("deploy", "yes")
+    agent.walk("launch", "launch", ">__terminal__")
+    assert agent.has_done("launch")
+    assert len(agent.waiting("deploy")) == 1
+    assert "GUARD_REFUSED" not in agent.text
+    held(not agent.has_completed(), f"two rounds, and the user was asked {agent.seen}")
+
+
+@on(*CLAIMING)
 def test_a_run_that_no_activity_was_entered_in_comes_to_its_question_on_execution(
     bench: Bench, surface: str
 ) -> None:

@@ -181,6 +181,15 @@ EXCEPTIONS = (
         "not-given",
     ),
     PutBack(
+        "an answer that waits serves a later round that asks in the same words",
+        "engine/draft.py",
+        "is_asked = opened is not None and opened.key == need.key",
+        "is_asked = True",
+        "while",
+        Setting("gated", also="navigation"),
+        "not-given",
+    ),
+    PutBack(
         "an answer need not fit the type of its key",
         "engine/requirements.py",
         "if instead:\n            decision = None",

@@ -163,8 +163,13 @@ class Draft:
         return resolved(self.plan, self.state, need, decision, self.now, how=how, brings=brings)
 
     def use_decision(self, need: NeedAnswer, terms: Terms) -> bool:
-        """Take the answer that the user gave where the run was before, on another surface (rule 34)."""
-        decision = self.decisions.get(self.question(need).digest)
+        """Take the answer that the user gave where the run was before, on another surface (rule 34).
+
+        It is to the question that was open then: a later round asks in the same words, and asks anew.
+        """
+        opened = self.found.visit.open
+        is_asked = opened is not None and opened.key == need.key
+        decision = self.decisions.get(self.question(need).digest) if is_asked else None
         if decision is None or not counts(decision, self.state, need.key, terms, need.gate):
             return False
         self.record(self.resolved(need, decision))

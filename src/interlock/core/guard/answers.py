@@ -46,7 +46,7 @@ def shown(hearing: Hearing, event: e.QuestionShown) -> Verdict:
     texts = source if isinstance(source, UserInput) else source.gate
     if not hearing.terms.never_stops and (unset := lacking(hearing.scope, texts)):
         yield I2(f"question '{event.key}' shows {', '.join(unset)}, which nobody has set")
-    if _by_user(hearing, event.shown) and (event.key, event.shown) not in hearing.answered:
+    if _by_user(hearing, event) and (event.key, event.shown) not in hearing.answered:
         yield I3(f"question '{event.key}' is put again, and the user has answered it")
 
 
@@ -57,7 +57,7 @@ def resolved(hearing: Hearing, event: e.GateResolved) -> Verdict:
         yield I1(f"'{event.key}' is answered where '{hearing.visit.next}' is due")
         return
     question, by_server = asked.question, event.channel in ("server", "time")
-    if _by_user(hearing, event.shown) and not is_at_least(event.channel, "user"):
+    if _by_user(hearing, event) and not is_at_least(event.channel, "user"):
         yield I3(f"'{event.channel}' answers '{event.key}', and the user has answered it")
     if (event.shown, event.question) != (question.digest, question.text):
         yield I2(f"the answer to '{event.key}' is to another question than the variables make")
@@ -127,10 +127,14 @@ def _was_shown(hearing: Hearing, key: str, digest: str) -> bool:
     return key in hearing.visit.showings and hearing.visit.showings[key].digest == digest
 
 
-def _by_user(hearing: Hearing, digest: str) -> bool:
-    """Say whether the call brings an answer that a person gave to this question by a channel of their own."""
-    command = hearing.command
-    answer = command.decisions.get(digest) if isinstance(command, Answerable) else None
+def _by_user(hearing: Hearing, event: e.QuestionShown | e.GateResolved) -> bool:
+    """Say whether the call brings an answer that a person gave to this question by a channel of their own.
+
+    Only what was shown before the call can have been answered: later rounds may ask in the same words.
+    """
+    command, showing = hearing.command, hearing.found.visit.showings.get(event.key)
+    was_shown = showing is not None and showing.digest == event.shown
+    answer = command.decisions.get(event.shown) if was_shown and isinstance(command, Answerable) else None
     return answer is not None and is_at_least(answer.channel, "user")
 
 

@@ -41,7 +41,7 @@ class Hearing:
 
     def __init__(self, plan: Plan, audit: Audit, events: Sequence[e.Event], command: Command | None) -> None:
         self.plan = plan
-        self.audit = audit
+        self.audit = self.found = audit
         self.command = command
         self.gaps = {(event.detail, event.key) for event in events if isinstance(event, e.GapRecorded)}
         self.answered = {(event.key, event.shown) for event in events if isinstance(event, e.GateResolved)}

@@ -314,7 +314,7 @@ ALLOWED = {
     "interlock.core.values",
 }
 ALLOWED |= {"interlock.surfaces"}
-ALLOWED |= {f"interlock.surfaces.{name}" for name in ("call", "input_schema", "tool")}
+ALLOWED |= {f"interlock.surfaces.{name}" for name in ("call", "parameters", "tool")}
 ALLOWED |= {"interlock.transport", "interlock.transport.results", "interlock.transport.rpc"}
 ALLOWED |= {"interlock.transport.stdio"}
 ALLOWED |= {

@@ -71,7 +71,7 @@ class Navigator:
             arguments["option_id"] = offer["options"][self.seen[key] % len(offer["options"])]
             self.seen[key] += 1
         if "loop_items" in offer:
-            arguments["loop_items"] = ["one", "two"]
+            arguments["loop_items"] = filled(offer["loop_items"]) * 2
         variables = {key: self._filled(value) for key, value in offer.get("example", {}).items()}
         output: Payload = {}
         for need in offer.get("needs", []):

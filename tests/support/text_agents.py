@@ -274,7 +274,7 @@ class NavigationTextAgent(TextAgent):
         if action.get("options"):
             given["option_id"] = self.rotate(action["options"], where)
         if "loop_items" in action:
-            given["loop_items"] = ["one"]
+            given["loop_items"] = self.filled(action["loop_items"], where)
         told = f"{json.dumps(action.get('needs', ''))[:2000]} {described[:2000]}"
         output = {"notesMarkdown": WORDY * 4 + told, "artifacts": artifacts}
         return {"state": body["state"], **given, "variables": variables or None, "output": output}

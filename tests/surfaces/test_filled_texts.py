@@ -263,7 +263,7 @@ def test_the_title_of_a_loop_is_filled_wherever_it_is_shown(bench: Bench) -> Non
         step_id="look",
         variables={"car": "T"},
     )
-    assert "Start loop 'Parts of T': send its list as loop_items." in client.text
+    assert "Start loop 'Parts of T': send its list 'parts' as loop_items." in client.text
 
 
 @pytest.mark.parametrize("field", ["label", "effect", "title of a loop"])

@@ -145,7 +145,9 @@ def test_a_loop_starts_with_its_items_iterates_and_ends(client: NavigationClient
     client.into_build()
     waiting = client.done("prepare")
     assert listed(waiting) == [("advance_loop", "task-loop")]
-    assert "tasks" in waiting["availableActions"]["required"][0]["loop_items"]
+    offer = waiting["availableActions"]["required"][0]
+    assert offer["description"] == "Start loop 'Tasks': send its list 'tasks' as loop_items."
+    assert offer["loop_items"] == ["<item>"]
     starved = client.loop()
     assert starved["error"]["code"] == "LOOP_ITEMS_REQUIRED"
     inside = client.loop(loop_items=["login", "logout"])

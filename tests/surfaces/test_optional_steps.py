@@ -99,7 +99,7 @@ SOFT = gate("soft", "yes", "no", defaultOption="no", blocking=False)
     [
         ({"type": "for", "count": 2}, "Start loop 'Each' (2 iterations)."),
         ({"type": "for", "count": "rounds"}, "not set to a whole number. Send it in variables."),
-        ({"type": "forEach", "items": "parts"}, "Start loop 'Each': send its list as loop_items."),
+        ({"type": "forEach", "items": "parts"}, "Start loop 'Each': send its list 'parts' as loop_items."),
     ],
 )
 def test_navigation_offers_the_loop_after_what_holds_nobody_up(

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from interlock.surfaces.navigation import NavigationSurface
 from support.harness import Agent, Bench, gate, steps, workflow
 
 LEVELS: Any = {
@@ -251,13 +252,16 @@ def test_a_step_that_asks_first_and_is_confirmed_afterwards_says_both(bench: Ben
     )
 
 
-def each_task(bench: Bench) -> Agent:
+def write_each_task(bench: Bench, *before: dict[str, Any]) -> None:
     loop = {"type": "forEach", "items": "tasks", "itemVar": "task", "maxIterations": 5}
     body = steps("work", prompt="Work on {{task}}.")
     each = {"id": "each", "type": "loop", "title": "Each", "loop": loop, "body": body}
     declared = [{"name": "tasks", "type": "array"}, {"name": "task", "type": "object"}]
-    flow = workflow(*steps("plan", sets=["tasks"]), each, variables=declared)
-    bench.write({"$schema": "step-workflow.schema.json", **flow})
+    bench.write({"$schema": "step-workflow.schema.json", **workflow(*before, each, variables=declared)})
+
+
+def each_task(bench: Bench) -> Agent:
+    write_each_task(bench, *steps("plan", sets=["tasks"]))
     agent = bench.agent()
     agent.start("test.flow")
     return agent
@@ -280,3 +284,20 @@ def test_a_list_whose_items_no_round_could_take_is_refused_when_it_is_sent(bench
     assert 'Send a JSON array, such as [{"<member>":"<value>"}].' in agent.text
     agent.ack("planned", tasks=['{"title": "login"}'])  # JSON as text is an object too
     assert agent.pending == "work"
+
+
+def test_navigation_says_what_the_items_of_a_loop_are(bench: Bench) -> None:
+    """It said "a list: tasks", and of a list of words only that the list is not set."""
+    write_each_task(bench)
+    agent = Agent(NavigationSurface(bench.ledger()))
+    started = agent.call("nav_start", workflow_id="test.flow")
+    (offer,) = started["availableActions"]["required"]
+    assert offer["loop_items"] == [{"<member>": "<value>"}]
+    advance = {"action": "advance_loop", "loop_id": "each"}
+    refused = agent.call("nav_action", state=started["state"], **advance, loop_items=["login"])
+    assert refused["error"]["message"] == (
+        "Loop 'each' needs its items: 'tasks' is not taken: each of its items is declared as object. "
+        'Send a JSON array, such as [{"<member>":"<value>"}].'
+    )
+    begun = agent.call("nav_action", state=started["state"], **advance, loop_items=[{"title": "login"}])
+    assert begun["position"]["step"]["id"] == "work"

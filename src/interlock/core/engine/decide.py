@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Literal, TypeAlias, assert_never
 
 import msgspec
@@ -71,7 +71,7 @@ from interlock.core.run.surface_policy import EXECUTION
 from interlock.core.values import Variables, set_names
 from interlock.core.variables.inheritance import Passed, passed_on
 from interlock.core.variables.roots import unset_in_question
-from interlock.core.variables.typed_values import sound
+from interlock.core.variables.typed_values import NOT_TAKEN, sound
 from interlock.core.variables.writes import KEPT, owners, unowned
 
 VARIABLES_BYTES = 256 * 1024
@@ -483,7 +483,7 @@ def _advance_loop(plan: Plan, state: RunState, command: AdvanceLoop) -> Decided 
         return draft.decided()
     if not state.preferences.never_stops:
         code = Code.LOOP_ITEMS_REQUIRED if isinstance(pending, NeedLoop) else Code.INPUT_REQUIRED
-        return input_required(_lacking(plan, state, pending), code)
+        return input_required(_lacking(plan, state, pending, draft.notices), code)
     draft.record(*without_input(draft, _lacking(plan, state, pending)))
     return draft.decided()
 
@@ -500,12 +500,15 @@ def _with_items(draft: Draft, pending: Awaited, command: AdvanceLoop) -> Awaited
     return pending if lacks else NeedLoop(loop, 0, None)
 
 
-def _lacking(plan: Plan, state: RunState, pending: NeedLoop | NeedInput) -> NeedInput:
-    """The input that keeps the loop from starting."""
+def _lacking(
+    plan: Plan, state: RunState, pending: NeedLoop | NeedInput, notices: Sequence[Notice] = ()
+) -> NeedInput:
+    """The input that keeps the loop from starting; a notice says why items that were sent do not do."""
     if isinstance(pending, NeedInput):
         return pending
     loop, name = pending.loop, pending.loop.items or "items"
-    text = f"Loop '{loop.id}' needs its items: the list '{name}' is not set"
+    unfit = (notice.message for notice in notices if notice.code == NOT_TAKEN)
+    text = f"Loop '{loop.id}' needs its items: {next(unfit, f'the list {name!r} is not set')}"
     return NeedInput(loop_key(loop.id), (name,), text, items_of(plan, state, name), loop)
 
 

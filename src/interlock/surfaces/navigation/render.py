@@ -24,6 +24,7 @@ from interlock.core.run.outcomes import NeedAnswer, NeedInput, NeedLoop, NeedSte
 from interlock.core.run.reasons import Blocker, ContextKey, ContractPointer
 from interlock.core.values import Json, Missing, cut
 from interlock.core.variables.sending import question_ahead
+from interlock.core.variables.typed_values import items_placeholder
 from interlock.ledger.runs.brief import outcome_text
 from interlock.ledger.runs.position import View
 from interlock.ledger.tokens.slots import slot
@@ -262,7 +263,7 @@ def _offer(situation: Situation, move: Move) -> dict[str, Json]:
     if move.options:
         offer["options"] = list(move.options)
     if move.items is not None:
-        offer["loop_items"] = f"a list: {move.items}"
+        offer["loop_items"] = items_placeholder(situation.view.plan, move.items)
     if move.variables:
         offer["variables"] = list(move.variables)
     if move.example:
@@ -354,7 +355,7 @@ def _loop_description(need: NeedLoop | NeedInput, scope: Scope) -> str:
         return f"{need.message} Send it in variables."
     title = interpolate(need.loop.title, scope)
     if need.needs_items:
-        return f"Start loop '{title}': send its list as loop_items."
+        return f"Start loop '{title}': send its list '{need.loop.items or 'items'}' as loop_items."
     verb = "Start" if need.iteration == 0 else f"Go on to iteration {need.iteration + 1} of"
     total = f" ({need.total} iterations)" if need.total is not None else ""
     return f"{verb} loop '{title}'{total}."

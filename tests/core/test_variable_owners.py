@@ -249,8 +249,8 @@ class TestValues:
         answer(story, "g", "y")
         assert story.state.variables == {"typed": "huge"}
         assert "'size' is not taken: the effect of checkpoint 'g'" in story.said
-        loop = Loop("each", "Each", "forEach", (step("do"),), items="parts", item_var="size")
-        story = given(one_activity(loop, variables=SIZED)).start(parts=["small", "huge"])
+        loop = Loop("each", "Each", "forEach", (step("do"),), items="all.parts", item_var="size")
+        story = given(one_activity(loop, variables=SIZED)).start(all={"parts": ["small", "huge"]})
         assert story.state.variables["size"] == "small"
         assert "size" not in story.ack().state.variables
         story = given(one_activity(step("send"), variables=SIZED)).start()

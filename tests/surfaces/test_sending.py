@@ -301,3 +301,47 @@ def test_navigation_says_what_the_items_of_a_loop_are(bench: Bench) -> None:
     )
     begun = agent.call("nav_action", state=started["state"], **advance, loop_items=[{"title": "login"}])
     assert begun["position"]["step"]["id"] == "work"
+
+
+def test_a_list_whose_items_are_not_among_the_declared_values_is_refused(bench: Bench) -> None:
+    """It was taken, and the user was then asked about another item than the one of the round."""
+    loop = {"type": "forEach", "items": "envs", "itemVar": "env", "maxIterations": 5}
+    each = {"id": "each", "type": "loop", "title": "Each", "loop": loop, "body": steps("work")}
+    declared = [
+        {"name": "envs", "type": "array"},
+        {"name": "env", "type": "string", "values": ["dev", "prod"]},
+    ]
+    bench.write(workflow(*steps("plan", sets=["envs"]), each, variables=declared))
+    agent = bench.agent()
+    agent.start("test.flow")
+    agent.ack("planned", envs=["staging"])
+    assert '\'envs\' is not taken: each of its items is one of "dev" | "prod".' in agent.text
+    assert 'Send a JSON array, such as ["<dev | prod>"].' in agent.text
+    agent.ack("planned", envs=["dev"])
+    assert agent.pending == "work"
+
+
+def write_each_file(bench: Bench) -> None:
+    loop = {"type": "forEach", "items": "plan.files", "itemVar": "file", "maxIterations": 5}
+    body = steps("work", prompt="Work on {{file}} of {{plan.title}}.")
+    bench.write(workflow({"id": "each", "type": "loop", "title": "Each", "loop": loop, "body": body}))
+
+
+def test_navigation_takes_the_items_of_a_loop_over_a_member(bench: Bench) -> None:
+    """They were refused: the name of a variable has no dot."""
+    write_each_file(bench)
+    agent = Agent(NavigationSurface(bench.ledger()))
+    started = agent.call("nav_start", workflow_id="test.flow", initial_variables={"plan": {"title": "T"}})
+    advance = {"action": "advance_loop", "loop_id": "each", "loop_items": ["a.py"]}
+    begun = agent.call("nav_action", state=started["state"], **advance)
+    assert "Work on a.py of T." in begun["availableActions"]["required"][0]["description"]
+
+
+def test_a_placeholder_in_a_list_inside_a_value_is_not_taken(bench: Bench) -> None:
+    write_each_file(bench)
+    agent = bench.agent()
+    agent.start("test.flow")
+    agent.ack(plan={"title": "T", "files": ["<item>"]})
+    assert "'plan' is not taken: it is the placeholder of an example. Send its value." in agent.text
+    agent.ack(plan={"title": "T", "files": ["a.py"]})
+    assert "Work on a.py of T." in agent.text

@@ -67,6 +67,14 @@ def set_names(variables: Variables) -> set[str]:
     return {name for name, value in variables.items() if value is not None}
 
 
+def with_member(whole: Json | Missing, members: Sequence[str], value: Json) -> Json:
+    """Return a value with another one where the names of members lead to; the rest of it stays."""
+    if not members:
+        return value
+    kept = whole if isinstance(whole, Mapping) else {}
+    return {**kept, members[0]: with_member(kept.get(members[0]), members[1:], value)}
+
+
 def merged(variables: Variables, delta: Variables) -> dict[str, Json]:
     """Merge shallowly what the workflow itself sets; there `null` deletes (rule 19)."""
     result = dict(variables)

@@ -190,12 +190,11 @@ class Plan:
         return Choices(compared)
 
     @cached_property
-    def item_types(self) -> Mapping[str, str]:
-        """The lists that loops go through, as far as the name of their items has a declared type."""
+    def item_names(self) -> Mapping[str, str]:
+        """The lists that loops go through, each with the variable that holds the item of a round."""
         items = (item for activity in self.workflow.activities for item in walk(activity.items))
         loops = (loop for loop in items if isinstance(loop, Loop) and loop.kind == "forEach")
-        named = {loop.items or "items": loop.variables()[-1] for loop in loops}
-        return {path: self.types[name] for path, name in named.items() if name in self.types}
+        return {loop.items or "items": loop.variables()[-1] for loop in loops}
 
     @cached_property
     def looped(self) -> Mapping[str, Mapping[str, bool]]:

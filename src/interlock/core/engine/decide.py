@@ -68,7 +68,7 @@ from interlock.core.run.outcomes import (
 from interlock.core.run.reasons import ordered
 from interlock.core.run.state import RunState, instance
 from interlock.core.run.surface_policy import EXECUTION
-from interlock.core.values import Variables, set_names
+from interlock.core.values import Variables, set_names, with_member
 from interlock.core.variables.inheritance import Passed, passed_on
 from interlock.core.variables.roots import unset_in_question
 from interlock.core.variables.typed_values import NOT_TAKEN, sound
@@ -495,7 +495,9 @@ def _with_items(draft: Draft, pending: Awaited, command: AdvanceLoop) -> Awaited
     loop = pending.loop
     if loop.kind != "forEach" or loop.id != command.loop or pending.iteration:
         return pending
-    draft.take({loop.items or "items": list(command.items)})
+    name, *members = (loop.items or "items").split(".")
+    whole = draft.plan.scope(draft.state.variables).value(name)
+    draft.take({name: with_member(whole, members, list(command.items))})
     lacks = isinstance(extent_of(draft.plan, draft.state, loop), NeedInput)
     return pending if lacks else NeedLoop(loop, 0, None)
 

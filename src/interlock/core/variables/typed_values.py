@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 import msgspec
 
 from interlock.core.definition.expressions import RESERVED
-from interlock.core.definition.program import OTHER, Plan
+from interlock.core.definition.program import OTHER, Choices, Plan
 from interlock.core.definition.workflow import PROVISION
 from interlock.core.run.notices import Notice
 from interlock.core.values import MISSING, Json, Missing, Variables, same
@@ -55,9 +55,9 @@ def sound(plan: Plan, variables: Variables) -> tuple[dict[str, Json], list[Notic
             kind = plan.types[name]
             text = f"'{name}' is not taken: it is declared as {kind}. Send {_EXAMPLES.get(kind, kind)}."
             notices.append(Notice(NOT_TAKEN, text))
-        elif not _has_fitting_items(plan, name, typed):
+        elif wanted := _wanted_items(plan, name, typed):
             example = msgspec.json.encode(items_placeholder(plan, name)).decode()
-            text = f"'{name}' is not taken: each of its items is declared as {plan.item_types[name]}."
+            text = f"'{name}' is not taken: each of its items is {wanted}."
             notices.append(Notice(NOT_TAKEN, f"{text} Send a JSON array, such as {example}."))
         elif not is_legal(plan, name, typed):
             text = f"'{name}' is not taken: it is one of {plan.choices(name).text}. Send one of these."
@@ -67,11 +67,18 @@ def sound(plan: Plan, variables: Variables) -> tuple[dict[str, Json], list[Notic
     return taken, notices
 
 
-def _has_fitting_items(plan: Plan, name: str, value: Json) -> bool:
-    """Say whether a loop that goes through the value can give its items their declared type."""
-    if name not in plan.item_types or not isinstance(value, (list, tuple)):
-        return True
-    return not any(isinstance(converted(plan.item_types[name], item), Missing) for item in value)
+def _wanted_items(plan: Plan, name: str, value: Json) -> str:
+    """Return what the items of a list are declared to be, if a loop that goes through it cannot take one."""
+    variable = plan.item_names.get(name)
+    if variable is None or not isinstance(value, (list, tuple)):
+        return ""
+    kind = plan.types.get(variable)
+    for item in value:
+        if isinstance(typed := converted(kind, item), Missing):
+            return f"declared as {kind}"
+        if not is_legal(plan, variable, typed):
+            return f"one of {plan.choices(variable).text}"
+    return ""
 
 
 def is_legal(plan: Plan, name: str, value: Json) -> bool:
@@ -87,6 +94,8 @@ def _is_placeholder(name: str, value: Json, shown: Json | Missing = MISSING) -> 
             return value in (f"<{name}>", shown)
         case Mapping():
             return value == shown or any(_is_placeholder(key, member) for key, member in value.items())
+        case list() | tuple():
+            return value == shown or any(_is_placeholder("item", member) for member in value)
         case _:
             return value == shown
 
@@ -106,7 +115,7 @@ def placeholder(plan: Plan, name: str) -> Json:
     kind, choices = plan.types.get(name), plan.choices(name)
     if name in plan.looped and kind in (None, "array"):
         return items_placeholder(plan, name)
-    words = [msgspec.json.encode(it).decode() if not isinstance(it, str) else it for it in choices.values]
+    words = _words(choices)
     if choices.closed:
         return f"<{' | '.join(words)}>"
     is_choice = words and all(isinstance(value, str) for value in choices.values)
@@ -118,7 +127,14 @@ def items_placeholder(plan: Plan, path: str) -> Json:
     item: dict[str, Json] = {}
     for member, is_list in plan.looped.get(path, {}).items():
         _put(item, member, ["<item>"] if is_list else f"<{member.rpartition('.')[2]}>")
-    return [item or _PLACEHOLDERS.get(plan.item_types.get(path), "<item>")]
+    variable = plan.item_names.get(path, "")
+    choices = plan.choices(variable)
+    one = f"<{' | '.join(_words(choices))}>" if choices.closed else "<item>"
+    return [item or _PLACEHOLDERS.get(plan.types.get(variable), one)]
+
+
+def _words(choices: Choices) -> list[str]:
+    return [msgspec.json.encode(it).decode() if not isinstance(it, str) else it for it in choices.values]
 
 
 def example_of(plan: Plan, known: Variables, paths: Iterable[str], leaf: Json = None) -> dict[str, Json]:
